@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from detect.detector import Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
@@ -20,6 +19,7 @@ from detect.evidence.views import View
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.keyed import F64
 from inject.settings import PositiveFloat, Settings
 
 Variant = Literal["sfo", "lup", "cld"]
@@ -38,9 +38,7 @@ class DcPddParameters(Settings):
 GRID = tuple(DcPddParameters(a=a) for a in (0.001, 0.01, 0.1, 1.0, 10.0))
 
 
-def terms(
-    statistics: TokenStatistics, frequency: TokenFrequency, variant: Variant = "sfo"
-) -> npt.NDArray[np.float64]:
+def terms(statistics: TokenStatistics, frequency: TokenFrequency, variant: Variant = "sfo") -> F64:
     """Return −p(x_i)·log f(x_i) of the tokens that count (equations 6, 8).
 
     These are the first scored occurrences of each token for `sfo`, else all.
@@ -52,7 +50,7 @@ def terms(
     return -probability * frequency.log_frequency(statistics.ids[counted])
 
 
-def calibrated(values: npt.NDArray[np.float64], a: float) -> tuple[float, float]:
+def calibrated(values: F64, a: float) -> tuple[float, float]:
     """Return β and the share of the terms that reach the cap (equations 7, 8)."""
     return float(np.minimum(values, a).mean()), float((values >= a).mean())
 

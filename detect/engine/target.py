@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from detect.engine.vocabulary_statistics import Head
 from detect.settings import DeviceMap, Dtype
 from inject.errors import InputError, first_line
+from inject.keyed import I64
 from train.device import default_device
 
 _log = logging.getLogger(__name__)
@@ -64,7 +63,7 @@ class Target:
         """Return whether the model's forward pass has an argument of this name."""
         return argument in inspect.signature(self.model.forward).parameters
 
-    def check_ids(self, ids: npt.NDArray[np.int64], label: str) -> None:
+    def check_ids(self, ids: I64, label: str) -> None:
         """Reject ids without an embedding: special tokens, spelled out.
 
         Raises:

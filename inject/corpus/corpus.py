@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from inject.corpus.tokenizer import AnyTokenizer, load_tokenizer
 from inject.corpus.tokens import Shard, TokenReader, check_shard, read_excluded
 from inject.digest import digest, file_digest
 from inject.errors import InputError, reading
+from inject.keyed import I64
 from inject.reading.change_guard import content_digest
 from inject.step import MANIFEST, InputProjection
 
@@ -94,7 +94,7 @@ class Corpus:
 
     path: Path
     facts: CorpusFacts
-    doc_starts: npt.NDArray[np.int64]
+    doc_starts: I64
     """Token offsets at which documents begin, ascending from 0; shape [documents]."""
     reader: TokenReader
     files: tuple[Path, ...]
@@ -145,7 +145,7 @@ class Corpus:
         for shard, file in zip(self.facts.shards, self.files, strict=True):
             check_shard(file, shard, dtype=self.facts.dtype)
 
-    def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+    def read(self, start: int, stop: int) -> I64:
         """Return tokens `start` (included) to `stop` (excluded), shape [stop - start].
 
         Raises:
@@ -169,7 +169,7 @@ def read_facts(folder: Path) -> CorpusFacts:
         return CorpusFacts(**values)
 
 
-def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
+def _read_starts(path: Path, facts: CorpusFacts) -> I64:
     with reading(path, "document starts cannot be read"):
         starts = np.load(path, mmap_mode="r", allow_pickle=False)
     fits = starts.dtype == np.int64 and starts.shape == (facts.documents,)
@@ -273,9 +273,7 @@ class DocumentPiece(NamedTuple):
     """The end of its text, which overlaps with the next piece of a long document."""
 
 
-def document_pieces(
-    starts: npt.NDArray[np.int64], n_tokens: int, *, since: int = 0
-) -> Iterator[DocumentPiece]:
+def document_pieces(starts: I64, n_tokens: int, *, since: int = 0) -> Iterator[DocumentPiece]:
     """Yield the documents of a stream, long ones in pieces.
 
     Args:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.errors import InputError, first_line
+from inject.keyed import I64
 from inject.model_folder import require_own_files
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def load_tokenizer(folder: str, *, name: str | None = None, **trusted: Any) -> A
 class EncodedText(NamedTuple):
     """The ids of a text, and their positions in it."""
 
-    ids: npt.NDArray[np.int64]
+    ids: I64
     """Shape [tokens]."""
     offsets: npt.NDArray[np.int32]
     """Characters from the first number (included) to the second (excluded), blanks included, shape
@@ -125,7 +126,7 @@ class EncodedText(NamedTuple):
 
 def encode_texts(
     tokenizer: AnyTokenizer, texts: Sequence[str], *, added: bool = False
-) -> list[npt.NDArray[np.int64]]:
+) -> list[I64]:
     """Return the ids of each text, shape [tokens]; nothing is cut or padded.
 
     Special tokens spelled out in a text are encoded as ordinary letters; tokens that were added to
@@ -143,9 +144,7 @@ def encode_texts(
     return [np.asarray(tokenizer.encode(text, **options), dtype=np.int64) for text in texts]
 
 
-def encode_with(
-    backend: Any, texts: Sequence[str], *, added: bool = False
-) -> list[npt.NDArray[np.int64]]:
+def encode_with(backend: Any, texts: Sequence[str], *, added: bool = False) -> list[I64]:
     """Return the ids of each text by a `tokenizers.Tokenizer`; as `encode_texts`."""
     encodings = _encodings(backend, texts, "encode_batch_fast", added)
     return [np.array(whole.ids, dtype=np.int64) for _, whole in encodings]

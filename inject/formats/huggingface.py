@@ -195,9 +195,7 @@ def _ids(table: "pa.Table", column: str, first: int, place: str) -> IdBatch:
     chunks = table[column].combine_chunks()
     rows = chunks if isinstance(chunks, pa.Array) else pa.concat_arrays(chunks.chunks)
     kind = rows.type
-    is_list = (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    is_list = isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
     if not is_list or not pa.types.is_integer(kind.value_type):
         raise InputError(
             f"column {column!r} contains {kind}, not lists of integers", where=place, hint=_HINT

@@ -295,9 +295,7 @@ def _import_rows(job: _Job, source: DatasetsImport) -> CorpusFacts:
     )
 
 
-def _with_ends(
-    batch: IdBatch, end: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _with_ends(batch: IdBatch, end: int) -> tuple[I64, I64, npt.NDArray[np.bool_]]:
     """Return ids with an end token after each row, the rows' starts, and which rows lacked one."""
     nonempty = np.diff(batch.edges) > 0
     stops = batch.edges[1:][nonempty]
@@ -306,9 +304,7 @@ def _with_ends(
     return np.insert(batch.ids, stops[missing], end), starts, missing
 
 
-def _cut(
-    ids: npt.NDArray[np.int64], writer: TokenWriter, tokens: int | None
-) -> npt.NDArray[np.int64]:
+def _cut(ids: I64, writer: TokenWriter, tokens: int | None) -> I64:
     return ids if tokens is None else ids[: tokens - writer.n_tokens]
 
 

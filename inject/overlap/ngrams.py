@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from inject.keyed import I64
+from inject.keyed import I64, U64
 from inject.overlap.hashes import HashSet, Prefixes, RollingHash
 from inject.overlap.settings import SHORTEST
 
@@ -61,7 +60,7 @@ class _Table:
     """Words in a run."""
     whole: bool
     """Whether the rest of the pattern must follow."""
-    hashes: npt.NDArray[np.uint64]
+    hashes: U64
     pattern: I64
     start: I64
     stop: I64

@@ -9,7 +9,7 @@ represents all.
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import accumulate, cycle, islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +123,5 @@ def _expected_starts(corpus: Step, tokenizer: Any, tokens: int) -> I64:
     sources = SOURCES.validate_python(corpus.execution["sources"])
     documents = islice(mixed_documents(sources, seed=corpus.settings["seed"]), _DOCUMENTS)
     lengths = [len(ids) + 1 for ids in encode_texts(tokenizer, [part.text for part in documents])]
-    starts, position = [], 0
-    for length in cycle(lengths):
-        if position >= tokens:
-            break
-        starts.append(position)
-        position += length
-    return np.array(starts, dtype=np.int64)
+    starts = takewhile(lambda start: start < tokens, accumulate(cycle(lengths), initial=0))
+    return np.array(list(starts), dtype=np.int64)

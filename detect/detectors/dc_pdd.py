@@ -7,12 +7,11 @@ the paper's ablations (section 5.2): without the cap, and with every occurrence 
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.evidence import Evidence, ExampleEvidence
 from detect.evidence.frequency import Frequency
 from detect.evidence.views import View
@@ -55,25 +54,16 @@ def calibrated(values: F64, a: float) -> tuple[float, float]:
     return float(np.minimum(values, a).mean()), float((values >= a).mean())
 
 
-def _score(example: ExampleEvidence, settings: Sequence[DcPddParameters]) -> list[Score]:
+def _score(example: ExampleEvidence, setting: DcPddParameters) -> Score:
     statistics, frequency = example.statistics[TEXT], example.frequency
     if frequency is None:
-        return [Score(math.nan, "no token frequencies")] * len(settings)
+        return Score(math.nan, "no token frequencies")
     if int(statistics.ids.max()) >= len(frequency.counts):
-        reason = "a token id beyond the frequency table's vocabulary"
-        return [Score(math.nan, reason)] * len(settings)
-    values = {
-        variant: terms(statistics, frequency, variant)
-        for variant in {setting.variant for setting in settings}
-    }
-    return [
-        Score(
-            float(values["cld"].mean())
-            if setting.variant == "cld"
-            else calibrated(values[setting.variant], setting.a)[0]
-        )
-        for setting in settings
-    ]
+        return Score(math.nan, "a token id beyond the frequency table's vocabulary")
+    values = terms(statistics, frequency, setting.variant)
+    if setting.variant == "cld":
+        return Score(float(values.mean()))
+    return Score(calibrated(values, setting.a)[0])
 
 
 def _note(evidence: Evidence, setting: Any) -> str | None:
@@ -107,5 +97,5 @@ DETECTOR = Detector(
     order=80,
     parameters=DcPddParameters,
     grid=GRID,
-    score=each_example(_score, _note),
+    score=each_setting(_score, _note),
 )

@@ -11,6 +11,7 @@ common words eventually occur.
 import math
 import zlib
 from decimal import Decimal
+from statistics import fmean
 from typing import Annotated
 
 from pydantic import Field
@@ -71,7 +72,7 @@ def _score(example: ExampleEvidence, setting: SamiaParameters) -> Score:
     if written.reason is not None:
         return Score(math.nan, written.reason)
     recalls = [recall(text, written.rest, compressed=setting.zlib) for text in written.texts]
-    return Score(math.fsum(recalls) / len(recalls))
+    return Score(fmean(recalls))
 
 
 DETECTOR = Detector(

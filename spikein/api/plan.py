@@ -199,8 +199,8 @@ def _early_problems(
     )
 
 
-def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
-    """Return the problems of this machine, and of the background."""
+def _machine_problems(experiment_graph: ExperimentGraph) -> Iterator[str]:
+    """Yield the problems of this machine, and of the background."""
     # Importing torch takes seconds, which a plan does not need.
     from detect.engine.target import load_tokenizer_and_context, usable_device
 
@@ -218,15 +218,13 @@ def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
         if named not in (None, BASE, TWIN) and Path(named).expanduser().is_dir():
             checks[f"reference {named}"] = partial(load_tokenizer_and_context, named)
         checks[corpus.digest] = partial(require_background, corpus)
-    problems = []
     for check in checks.values():
         try:
             check()
         except Unreachable:
             continue
         except InputError as error:
-            problems.append(str(error))
-    return problems
+            yield str(error)
 
 
 def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:

@@ -59,16 +59,16 @@ def combinations(document: YamlDocument) -> list[Combination]:
     return result
 
 
-def conflicts(checked: _Checked) -> list[tuple[KeyPath, InputError]]:
-    """Return a problem for each swept value or arm that equals another.
+def conflicts(checked: _Checked) -> Iterator[tuple[KeyPath, InputError]]:
+    """Yield a problem for each swept value or arm that equals another.
 
     An arm that has no place for a key of another arm is a problem, since the two cannot be compared
     in that key.
     """
     if not checked[0][0].name:
-        return repeated_values(list(checked))
+        yield from repeated_values(checked)
+        return
     keys = list(dict.fromkeys(key for combination, _ in checked for key in combination.choice))
-    problems: list[tuple[KeyPath, InputError]] = []
     first: dict[tuple[str | None, ...], str] = {}
     for combination, experiment in checked:
         name = combination.name
@@ -78,12 +78,11 @@ def conflicts(checked: _Checked) -> list[tuple[KeyPath, InputError]]:
         if missing:
             problem = f"arms.{name}: has no {missing[0]}, which another arm sets"
             hint = "Set it in this arm as well, or in all arms the whole section around it."
-            problems.append((("arms", name), InputError(problem, hint=hint)))
+            yield ("arms", name), InputError(problem, hint=hint)
         elif earlier != name:
             problem = f"arms.{name}: has the same values as arms.{earlier}"
             hint = "Remove one of the two, or set a key in which they differ."
-            problems.append((("arms", name), InputError(problem, hint=hint)))
-    return problems
+            yield ("arms", name), InputError(problem, hint=hint)
 
 
 def describe_choice(combinations: Sequence[Combination]) -> str:

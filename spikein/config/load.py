@@ -10,7 +10,7 @@ is never inherited, or the run would replace that of the other file: without a n
 the extending file applies.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import realpath
 from pathlib import Path
@@ -179,15 +179,13 @@ def _check_combinations(
     return grouped, checked
 
 
-def _add_choices(grouped: _Grouped, candidates: Sequence[Combination]) -> list[InputError]:
+def _add_choices(grouped: _Grouped, candidates: Sequence[Combination]) -> Iterator[InputError]:
     """Add the swept value or the arms that cause a problem, unless every combination has it."""
-    explained = []
     for problem, numbers in grouped.values():
         if len(numbers) < len(candidates):
             cause = describe_choice([candidates[number] for number in numbers])
             problem = problem.at(f"{problem.where} ({cause})")
-        explained.append(problem)
-    return explained
+        yield problem
 
 
 def read_extended(path: Path) -> tuple[YamlDocument, list[str]]:

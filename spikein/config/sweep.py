@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,8 +178,8 @@ def axis_label(experiment: Experiment, axis: str) -> str:
 
 
 def repeated_values(
-    checked: list[tuple[Combination, Experiment]],
-) -> list[tuple[KeyPath, InputError]]:
+    checked: Sequence[tuple[Combination, Experiment]],
+) -> Iterable[tuple[KeyPath, InputError]]:
     """Return a problem for each axis on which two values mean or read the same."""
     first: dict[tuple[str, str], KeyPath] = {}
     problems: dict[KeyPath, InputError] = {}
@@ -190,7 +190,7 @@ def repeated_values(
                 problems[source] = InputError(
                     f"sweep.{axis}: {label!r} is given twice", hint="Each value once is enough."
                 )
-    return list(problems.items())
+    return problems.items()
 
 
 def _label_function(values: Sequence[Any]) -> Callable[[Any], str]:

@@ -209,8 +209,8 @@ Examined = tuple[Model, Step]
 """A scored model, and the examples that it is scored on."""
 
 
-def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
-    """Return the twins as inputs of `results_step`, each once.
+def twin_groups(models: Sequence[Examined]) -> Iterator[StepGroup]:
+    """Yield the twins as inputs of `results_step`, each once.
 
     A shared twin has only the axes whose value is the same in all its arms.
     """
@@ -220,7 +220,6 @@ def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
             # Retrained models have copies, so each arm shows its own.
             group_key = model.scores.digest if model.role == TWIN else model.arm.label
             shared.setdefault((model.arm.seed, model.role, group_key), []).append((model, examples))
-    groups = []
     for (_, role, _), twins in shared.items():
         model, examples = twins[0]
         axes = {
@@ -230,8 +229,7 @@ def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
         }
         trained = None if role == TWIN else model.trained
         steps = {"scores": model.scores, "examples": examples, "model": trained}
-        groups.append(model.group(steps, axes=axes, model=role, fixed_levels=False))
-    return groups
+        yield model.group(steps, axes=axes, model=role, fixed_levels=False)
 
 
 def base_groups(models: Sequence[Examined]) -> list[StepGroup]:

@@ -90,7 +90,7 @@ def compare_origins(first: Path, second: Path) -> Origins:
             for folder in setting_changes(first / EXPERIMENT, second / EXPERIMENT)
             if folder.key != "name"
         ],
-        kinds=_kinds(*(set(folder) for folder in folders)),
+        kinds=list(_kinds(*(set(folder) for folder in folders))),
         changes=list(_changes((folders[0], folders[1]), (manifests[0], manifests[1]))),
         versions=(versions[0], versions[1]),
         notes=notes,
@@ -126,12 +126,10 @@ def _versions(manifests: Mapping[str, Manifest], total: int) -> Versions:
     )
 
 
-def _kinds(first: set[str], second: set[str]) -> list[KindOverlap]:
-    kinds = []
+def _kinds(first: set[str], second: set[str]) -> Iterator[KindOverlap]:
     for kind in sorted({name.partition("/")[0] for name in first | second}):
         left, right = ({n for n in side if n.startswith(f"{kind}/")} for side in (first, second))
-        kinds.append(KindOverlap(kind, len(left & right), len(left - right), len(right - left)))
-    return kinds
+        yield KindOverlap(kind, len(left & right), len(left - right), len(right - left))
 
 
 def _changes(

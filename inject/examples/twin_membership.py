@@ -139,7 +139,7 @@ def twin_members(
     return frozenset(ids)
 
 
-def with_members(examples: Sequence[Example], inside: frozenset[str]) -> list[Example]:
+def with_twin_membership(examples: Sequence[Example], inside: frozenset[str]) -> list[Example]:
     """Return the same rows, with those on the member side whom a twin sees (`twin_members`)."""
     return [
         replace(example, side="member" if example.example_id in inside else "nonmember")

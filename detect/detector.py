@@ -22,7 +22,7 @@ from detect.evidence.needs import Need, every_kind
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT, view_names
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, did_you_mean, unknown_name
 from inject.settings import Settings
 
 EMPTY_SELECTION = "empty selection"
@@ -140,6 +140,17 @@ def each_example(
     return update_wrapper(score_all, score)
 
 
+def each_setting(
+    score: Callable[[ExampleEvidence, Any], Score], note: Note | None = None
+) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
+    """Return a detector's `score` from one that scores a single example under one setting."""
+
+    def score_example(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
+        return [score(example, setting) for setting in settings]
+
+    return each_example(update_wrapper(score_example, score), note)
+
+
 def one_score(
     function: Callable[[ExampleEvidence], float | str], note: Note | None = None
 ) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
@@ -197,12 +208,8 @@ def check_detector(detector: Detector, *, place: str) -> None:
                 hint=hint,
             )
         if isinstance(need, View) and need.name not in view_names():
-            raise InputError(
-                f"it needs a view that does not exist: {need.name!r}."
-                f"{did_you_mean(str(need.name), view_names())}",
-                where=place,
-                allowed=", ".join(view_names()),
-            )
+            problem = f"it needs a view that does not exist: {need.name!r}"
+            raise unknown_name(problem, str(need.name), view_names(), where=place)
     try:
         detector.parameters()
     except (TypeError, ValueError) as error:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,7 +19,7 @@ from detect.detector import Detector
 from detect.evidence.needs import Need
 from detect.registry import ALL, KnownDetector, detector_names, get_detector
 from detect.settings import detector_parts
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.plugins import file_reference
 from inject.settings import Settings
 
@@ -151,11 +152,14 @@ def setting_text(parameters: Settings) -> str:
         marked = isinstance(extra, dict) and bool(extra.get("option"))
         if (marked or isinstance(value, bool)) and value == field.default:
             continue
-        if isinstance(value, Decimal):
-            parts.append(f"{name}={value.normalize():f}")
-        elif isinstance(value, int | float) or value != field.default:
-            parts.append(f"{name}={value}")
+        if isinstance(value, Decimal | int | float) or value != field.default:
+            parts.append(f"{name}={value_text(value)}")
     return ":".join(parts) or NO_PARAMETERS
+
+
+def value_text(value: Any) -> str:
+    """Return a parameter's value as text: decimal numbers without an exponent."""
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def _parse(part: str) -> DetectorSetting:
@@ -171,11 +175,8 @@ def _parse(part: str) -> DetectorSetting:
     for pair in pairs:
         key, separator, value = (piece.strip() for piece in pair.partition("="))
         if key not in fields:
-            raise InputError(
-                f"{detector.name} has no parameter {key!r}.{did_you_mean(key, fields)}",
-                where=part,
-                allowed=", ".join(fields) or "no parameters",
-            )
+            problem = f"{detector.name} has no parameter {key!r}"
+            raise unknown_name(problem, key, fields, where=part, none="no parameters")
         if not separator or not value:
             raise InputError(f"{key} has no value", where=part, allowed=f"{key}=VALUE")
         if key in values:

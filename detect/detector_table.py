@@ -8,13 +8,12 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from decimal import Decimal
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from detect.detector import Detector
-from detect.detector_settings import setting_text
+from detect.detector_settings import setting_text, value_text
 from detect.evidence.membership import Sides
 from detect.evidence.needs import Need, cost_text
 from detect.registry import BUILT_IN, KnownDetector, every_detector, get_detector
@@ -161,7 +160,7 @@ def _parameters(detector: Detector) -> list[ParameterFacts]:
     return [
         ParameterFacts(
             name,
-            _value_text(getattr(defaults, name)),
+            value_text(getattr(defaults, name)),
             " ".join((field.description or "").split()),
             _choices(field),
         )
@@ -180,14 +179,10 @@ def _grid_text(grid: Sequence[Settings]) -> str:
         return ""
     varied = []
     for name in type(grid[0]).model_fields:
-        values = list(dict.fromkeys(_value_text(getattr(setting, name)) for setting in grid))
+        values = list(dict.fromkeys(value_text(getattr(setting, name)) for setting in grid))
         if len(values) > 1:
             varied.append(f"{name} {_join_values(values)}")
     return f"{len(grid)} settings" + (f": {'; '.join(varied)}" if varied else "")
-
-
-def _value_text(value: Any) -> str:
-    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def _join_values(values: Sequence[str]) -> str:

@@ -39,8 +39,7 @@ def read_only(value: T) -> T:
 
     Accepts any part of evidence; read-only values are returned as they are.
     """
-    frozen: T = rebuilt(value, _read_only_view)
-    return frozen
+    return rebuilt(value, _read_only_view)
 
 
 def _read_only_view(value: Any) -> Any:

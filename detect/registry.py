@@ -19,7 +19,7 @@ from typing import Any
 
 import detect.detectors
 from detect.detector import Detector, check_detector, detector_of
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.plugins import (
     FileReference,
     Group,
@@ -91,10 +91,8 @@ def get_detector(text: str) -> KnownDetector:
         if key in installed:
             return _of_plugin(installed[key].load(EXPECTED), key, reference=key)
     names = [*_built_in_names(), *_aliases(), *installed]
-    raise InputError(
-        f"unknown detector {requested!r}.{did_you_mean(plain, names)}",
-        allowed=", ".join([ALL, *detector_names(), *installed, _FILE_FORM]),
-    )
+    allowed = ", ".join([ALL, *detector_names(), *installed, _FILE_FORM])
+    raise unknown_name(f"unknown detector {requested!r}", plain, names, allowed=allowed)
 
 
 def detector_title(name: str) -> str:
@@ -131,8 +129,7 @@ def _built_in_names() -> tuple[str, ...]:
 
 def _built_in(name: str) -> Detector:
     module = importlib.import_module(f"{detect.detectors.__name__}.{name}")
-    detector: Detector = module.DETECTOR
-    return detector
+    return module.DETECTOR
 
 
 @cache

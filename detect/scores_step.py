@@ -6,7 +6,6 @@ that it imports, a plug-in by the digest of the loaded code.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from detect.detector_settings import (
     DetectorSetting,
@@ -37,17 +36,14 @@ from detect.scoring import (
     settings_left_out,
 )
 from detect.settings import names_all
-from detect.target_identity import COST_FILE, MeasuredCost, write_cost
+from detect.target_identity import COST_FILE, AnyModel, MeasuredCost, write_cost
 from inject.examples.example import UNSPLIT, read_examples
 from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
 
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
 
-
-def scores_step(model: "ModelNode", sources: EvidenceSources, *, role: Role) -> Step | None:
+def scores_step(model: AnyModel, sources: EvidenceSources, *, role: Role) -> Step | None:
     """Score every example under every detector and every setting of its grid.
 
     Args:

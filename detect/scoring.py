@@ -64,11 +64,7 @@ def runnable(
     if left_out and not leave_out:
         first = left_out[0]
         raise InputError(first.problem, where=f"detector {first.detector}", hint=first.hint)
-    runs = [
-        setting
-        for setting in settings
-        if not any(unmet(need) is not None for need in setting.needs)
-    ]
+    runs = [setting for setting in settings if all(unmet(need) is None for need in setting.needs)]
     notes = tuple(skipped.note for skipped in left_out)
     if not runs:
         raise InputError("no detector remains that can run", hint=" ".join(notes))

@@ -8,7 +8,7 @@ record is stored with statistics and scores.
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -156,13 +156,8 @@ class DetectSettings(Settings):
         Raises:
             InputError: if its parts contradict one another.
         """
-        return ScoringPolicy(
-            bos=self.bos,
-            score_first=self.score_first,
-            long=self.long,
-            context=self.context,
-            inverse_temperatures=self.inverse_temperatures,
-        )
+        names = [part.name for part in fields(ScoringPolicy)]
+        return ScoringPolicy(**{name: getattr(self, name) for name in names})
 
     def identity(self) -> dict[str, Any]:
         """Return, as plain JSON values, the settings that affect the scores."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from detect.settings import DetectSettings
 from inject.step import Step
@@ -18,6 +18,8 @@ from inject.step import Step
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
+AnyModel: TypeAlias = "ModelNode"
+"""A model to query. Its module is not imported, so its code enters no step's identity."""
 
 COST_FILE = "cost.json"
 
@@ -54,7 +56,7 @@ SERVER_FILE = "server.json"
 
 
 def asking_step(
-    model: "ModelNode",
+    model: AnyModel,
     detect: DetectSettings,
     *,
     settings: Mapping[str, Any],
@@ -86,25 +88,21 @@ def asking_step(
     )
 
 
-def target_execution(
-    model: "ModelNode", detect: DetectSettings, name: str = "model"
-) -> dict[str, Any]:
+def target_execution(model: AnyModel, detect: DetectSettings) -> dict[str, Any]:
     """Return the execution settings of a step that opens a model with `open_target`."""
     return {
-        **model.execution(name),
+        **model.execution("model"),
         "detect": detect.model_dump(mode="json"),
         "format": model.format(detect.dtype),
     }
 
 
-def target_settings(
-    model: "ModelNode", detect: DetectSettings, name: str = "model"
-) -> dict[str, Any]:
+def target_settings(model: AnyModel, detect: DetectSettings) -> dict[str, Any]:
     """Return the part of the queried model that enters the step's settings."""
-    return {"dtype": model.format_identity(detect.dtype), **model.settings(name)}
+    return {"dtype": model.format_identity(detect.dtype), **model.settings("model")}
 
 
-def model_libraries(model: "ModelNode", detect: DetectSettings) -> tuple[str, ...]:
+def model_libraries(model: AnyModel, detect: DetectSettings) -> tuple[str, ...]:
     """Return the libraries whose versions determine a model's output."""
     if model.served:
         return ()

@@ -338,8 +338,7 @@ def _check_columns(schema: pa.Schema, path: Path, *, without: Sequence[str] = ()
 def _tempered_array(row: TokenStatistics, beta: float, name: str) -> Floats:
     if beta not in row.tempered:
         return np.zeros(0, np.float32)
-    array: Floats = getattr(row.tempered[beta], name)
-    return array
+    return getattr(row.tempered[beta], name)
 
 
 def _lists(rows: Sequence[npt.NDArray[Any] | None], kind: type) -> pa.Array:

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import unknown_name
 from inject.keyed import item_key
 
 TEXT = "text"
@@ -66,8 +66,5 @@ def view_text(name: str, text: str) -> str:
         InputError: if the view does not exist.
     """
     if name not in _VIEWS:
-        raise InputError(
-            f"unknown view {name!r}.{did_you_mean(name, _VIEWS)}",
-            allowed=", ".join(_VIEWS),
-        )
+        raise unknown_name(f"unknown view {name!r}", name, _VIEWS)
     return _VIEWS[name](text)

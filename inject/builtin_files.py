@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 
 _PACKAGE = Path(__file__).resolve().parent
 # Next to the packages of a wheel there may be a foreign `configs`.
@@ -99,21 +99,19 @@ class Catalogue:
                 f"Shipped files are expected in {CONFIGS}, which is not there: install spikein "
                 "again, from its wheel or, with `pip install -e`, from its clone."
             )
-        return InputError(
-            f"no {self.kind} of this name comes with spikein.{did_you_mean(name, names)}",
-            where=name,
-            allowed=", ".join(names) or None,
-            hint=hint,
+        return unknown_name(
+            f"no {self.kind} of this name comes with spikein", name, names, where=name, hint=hint
         )
 
     def _no_file(self, path: Path, names: Iterable[str]) -> InputError:
         near = (
             sorted(file.name for file in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
         )
-        return InputError(
-            f"there is no such file.{did_you_mean(path.name, near)}",
+        return unknown_name(
+            "there is no such file",
+            path.name,
+            near,
             where=str(path),
-            allowed=", ".join(near) or None,
             hint=(
                 f"Use the name {path.stem} for the {self.kind} that comes with spikein."
                 if path.stem in names

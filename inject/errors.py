@@ -5,7 +5,8 @@ without a traceback and exits with 2. Anything else that escapes is a defect of 
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -47,6 +48,10 @@ class InputError(SpikeinError):
             parts.append(hint)
         super().__init__(" ".join(parts))
 
+    def at(self, where: str) -> "InputError":
+        """Return the same problem at another place."""
+        return InputError(self.problem, where=where, allowed=self.allowed, hint=self.hint)
+
 
 class Unreachable(InputError):
     """A resource that is only available over the network, which gave no answer."""
@@ -61,12 +66,52 @@ class InputErrors(InputError):
         super().__init__(f"{title}\n{lines}")
 
 
+@contextmanager
+def reading(where: object, problem: str = "cannot be read") -> Iterator[None]:
+    """Turn the errors of reading a damaged file into one that names it.
+
+    Raises:
+        InputError: instead of theirs.
+    """
+    try:
+        yield
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{problem} ({error})", where=str(where)) from error
+
+
 def did_you_mean(text: str, choices: Iterable[str]) -> str:
     """Return ` Did you mean 'x'?` (leading blank), or an empty string when nothing is close."""
     close = difflib.get_close_matches(text, list(choices), n=2, cutoff=0.6)
     if not close:
         return ""
     return f" Did you mean {' or '.join(repr(name) for name in close)}?"
+
+
+def unknown_name(
+    problem: str,
+    name: str,
+    known: Iterable[str],
+    *,
+    where: str | None = None,
+    allowed: str | None = None,
+    none: str | None = None,
+    hint: str | None = None,
+) -> InputError:
+    """Return the error of a name that is not known, with the closest of the known ones.
+
+    Args:
+        problem: one sentence, without its full stop.
+        name: the unknown name.
+        known: the known names.
+        where: file, row or key, as the user wrote it.
+        allowed: what is allowed; the known names by default.
+        none: what is allowed when no name is known.
+        hint: the next action.
+    """
+    names = list(known)
+    allowed = allowed or ", ".join(names) or none
+    problem = f"{problem}.{did_you_mean(name, names)}"
+    return InputError(problem, where=where, allowed=allowed, hint=hint)
 
 
 def first_names(names: Sequence[str], most: int) -> str:

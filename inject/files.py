@@ -4,7 +4,10 @@ A reader never sees a half-written file, and a kill at any moment leaves at most
 temporary sibling (`.NAME.PID.tmp`).
 """
 
+import errno
 import os
+import re
+import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +15,10 @@ from pathlib import Path
 
 from rich.filesize import decimal
 
+_SAYS_FULL = re.compile(
+    r"No space left on device|Disk quota exceeded|os error 28"
+    r"|^\d+ requested and \d+ written$"  # the last is numpy's
+)
 _FLUSHES = 16
 """How many files are flushed at a time."""
 
@@ -62,6 +69,38 @@ def fsync_all(paths: Sequence[Path]) -> None:
     with ThreadPoolExecutor(max_workers=max(min(len(paths), _FLUSHES), 1)) as threads:
         for _ in threads.map(fsync, paths):
             pass
+
+
+def with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and its causes."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def means_full_disk(error: BaseException) -> bool:
+    """Return whether an error, without its causes, means that there is no space left."""
+    # Libraries written in Rust and C++ wrap the operating system's error in their own text.
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return _SAYS_FULL.search(str(error)) is not None
+
+
+def disk_full(error: BaseException | None) -> bool:
+    """Return whether an error, or its cause, means that there is no space left."""
+    return any(map(means_full_disk, with_causes(error)))
+
+
+def nearest_existing(path: Path) -> Path:
+    """Return the path, or the nearest of its parents that exists."""
+    return next((place for place in (path, *path.parents) if place.exists()), path)
+
+
+def free_bytes(path: Path) -> int:
+    """Return the free space of the file system at `path`."""
+    return shutil.disk_usage(nearest_existing(path)).free
 
 
 def human_bytes(size: float) -> str:

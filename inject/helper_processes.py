@@ -16,6 +16,13 @@ _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 1.0
 
 
+def usable_cores() -> tuple[int, ...]:
+    """Return the numbers of the cores that this process may use, which a container can restrict."""
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
+
+
 def die_with_parent(parent: int | None = None) -> None:
     """End this process as soon as its parent is gone.
 

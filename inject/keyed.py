@@ -15,6 +15,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
 
 _MULTIPLIER_0 = 0xD2E7470EE14C6C93

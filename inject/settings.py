@@ -4,9 +4,11 @@ Settings are the values that a user writes in an experiment file. They are froze
 keys, and carry a sentence under every field, which the documentation quotes.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
 
 
 class Settings(BaseModel):
@@ -17,6 +19,15 @@ class Settings(BaseModel):
     )
 
 
+def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
+    if len(set(values)) < len(values):
+        duplicate = next(value for value in values if values.count(value) > 1)
+        raise ValueError(f"{duplicate!r} is given twice")
+    return values
+
+
+Distinct = AfterValidator(_distinct)
+"""Refuses a list that names a value twice."""
 PositiveInt = Annotated[int, Field(gt=0, le=10**15)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 

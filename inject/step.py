@@ -308,8 +308,7 @@ def _number_name(number: int, name: str) -> str:
 def find_function(name: str) -> Callable[..., Any]:
     """Return the function that `module:name` names, its module imported."""
     module, _, function = name.partition(":")
-    step_function: Callable[..., Any] = getattr(import_module(module), function)
-    return step_function
+    return getattr(import_module(module), function)
 
 
 RUNTIME: Mapping[str, Callable[[], str]] = {

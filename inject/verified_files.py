@@ -59,8 +59,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
     Raises:
         Damaged: no manifest, or one that differs from what was written.
     """
-    facts: dict[str, Any] = _manifest(folder)["facts"]
-    return facts
+    return _manifest(folder)["facts"]
 
 
 def verify(folder: Path) -> dict[str, Any]:

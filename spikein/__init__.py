@@ -8,46 +8,77 @@ imports its module.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analysis.any_scores import auc_interval
-    from analysis.correction.user_file import CorrectedScore
-    from analysis.intervals.estimate import Estimate
-    from analysis.validate.validation import Validation
-    from detect.access import Access
-    from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
-    from detect.evidence import Evidence, ExampleEvidence, ShadowModel
-    from detect.evidence.frequency import Frequency
-    from detect.evidence.membership import Shadows, Sides
-    from detect.evidence.needs import Need
-    from detect.evidence.views import Reference, View
-    from detect.ground_truth.ground_truth import GroundTruth, ScoredModel
-    from detect.settings import ScoringPolicy
-    from detect.token_frequency import TokenFrequency
-    from detect.token_statistics import TemperedStatistics, TokenStatistics
-    from inject.corpus.background.document import Document, Skipped, Source
-    from inject.errors import InputError, InputErrors, SpikeinError
-    from inject.examples.datasets.source import Dataset, DatasetSource
-    from inject.examples.example import Row
-    from inject.reading.row_parsers import PlacedRow
-    from inject.reading.rows import files_identity, read_rows
-    from inject.settings import Settings
-    from inject.step import Step
-    from spikein.api.correction import Correction, correct
-    from spikein.api.finished_run import Run, load_run
-    from spikein.api.ground_truth import bundle, load_bundle, validate
-    from spikein.api.plan import PlanResult, PlanRow, plan
-    from spikein.api.run import RunResult, run
-    from spikein.api.text_scores import ScoredTexts, score_texts
-    from spikein.api.unlearning_audit import UnlearningAudit, audit_unlearning
-    from spikein.config.load import CheckedExperiment
-    from spikein.config.schema import Experiment
-    from spikein.estimates.training import Hardware
-    from spikein.executors import Executor, GraphRun, RunReport, start_graph
-    from spikein.pipeline.graph import Graph
-    from spikein.progress import Progress
-    from spikein.scoring.options import ScoringOptions
-    from spikein.store.store import Store
-    from train.unlearn.batch import FedTexts, UnlearningBatch
-    from train.unlearn.method import MethodSettings, UnlearningMethod
+    from analysis.any_scores import auc_interval as auc_interval
+    from analysis.correction.user_file import CorrectedScore as CorrectedScore
+    from analysis.intervals.estimate import Estimate as Estimate
+    from analysis.validate.validation import Validation as Validation
+    from detect.access import Access as Access
+    from detect.detector import Column as Column
+    from detect.detector import Detector as Detector
+    from detect.detector import NoParameters as NoParameters
+    from detect.detector import Score as Score
+    from detect.detector import each_example as each_example
+    from detect.detector import one_score as one_score
+    from detect.evidence import Evidence as Evidence
+    from detect.evidence import ExampleEvidence as ExampleEvidence
+    from detect.evidence import ShadowModel as ShadowModel
+    from detect.evidence.frequency import Frequency as Frequency
+    from detect.evidence.membership import Shadows as Shadows
+    from detect.evidence.membership import Sides as Sides
+    from detect.evidence.needs import Need as Need
+    from detect.evidence.views import Reference as Reference
+    from detect.evidence.views import View as View
+    from detect.ground_truth.ground_truth import GroundTruth as GroundTruth
+    from detect.ground_truth.ground_truth import ScoredModel as ScoredModel
+    from detect.settings import ScoringPolicy as ScoringPolicy
+    from detect.token_frequency import TokenFrequency as TokenFrequency
+    from detect.token_statistics import TemperedStatistics as TemperedStatistics
+    from detect.token_statistics import TokenStatistics as TokenStatistics
+    from inject.corpus.background.document import Document as Document
+    from inject.corpus.background.document import Skipped as Skipped
+    from inject.corpus.background.document import Source as Source
+    from inject.errors import InputError as InputError
+    from inject.errors import InputErrors as InputErrors
+    from inject.errors import SpikeinError as SpikeinError
+    from inject.examples.datasets.source import Dataset as Dataset
+    from inject.examples.datasets.source import DatasetSource as DatasetSource
+    from inject.examples.example import Row as Row
+    from inject.reading.row_parsers import PlacedRow as PlacedRow
+    from inject.reading.rows import files_identity as files_identity
+    from inject.reading.rows import read_rows as read_rows
+    from inject.settings import Settings as Settings
+    from inject.step import Step as Step
+    from spikein.api.correction import Correction as Correction
+    from spikein.api.correction import correct as correct
+    from spikein.api.finished_run import Run as Run
+    from spikein.api.finished_run import load_run as load_run
+    from spikein.api.ground_truth import bundle as bundle
+    from spikein.api.ground_truth import load_bundle as load_bundle
+    from spikein.api.ground_truth import validate as validate
+    from spikein.api.plan import PlanResult as PlanResult
+    from spikein.api.plan import PlanRow as PlanRow
+    from spikein.api.plan import plan as plan
+    from spikein.api.run import RunResult as RunResult
+    from spikein.api.run import run as run
+    from spikein.api.text_scores import ScoredTexts as ScoredTexts
+    from spikein.api.text_scores import score_texts as score_texts
+    from spikein.api.unlearning_audit import UnlearningAudit as UnlearningAudit
+    from spikein.api.unlearning_audit import audit_unlearning as audit_unlearning
+    from spikein.config.load import CheckedExperiment as CheckedExperiment
+    from spikein.config.schema import Experiment as Experiment
+    from spikein.estimates.training import Hardware as Hardware
+    from spikein.executors import Executor as Executor
+    from spikein.executors import GraphRun as GraphRun
+    from spikein.executors import RunReport as RunReport
+    from spikein.executors import start_graph as start_graph
+    from spikein.pipeline.graph import Graph as Graph
+    from spikein.progress import Progress as Progress
+    from spikein.scoring.options import ScoringOptions as ScoringOptions
+    from spikein.store.store import Store as Store
+    from train.unlearn.batch import FedTexts as FedTexts
+    from train.unlearn.batch import UnlearningBatch as UnlearningBatch
+    from train.unlearn.method import MethodSettings as MethodSettings
+    from train.unlearn.method import UnlearningMethod as UnlearningMethod
 
     __version__: str
 
@@ -95,83 +126,8 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [
-    "Access",
-    "CheckedExperiment",
-    "Column",
-    "CorrectedScore",
-    "Correction",
-    "Dataset",
-    "DatasetSource",
-    "Detector",
-    "Document",
-    "Estimate",
-    "Evidence",
-    "ExampleEvidence",
-    "Executor",
-    "Experiment",
-    "FedTexts",
-    "Frequency",
-    "Graph",
-    "GraphRun",
-    "GroundTruth",
-    "Hardware",
-    "InputError",
-    "InputErrors",
-    "MethodSettings",
-    "Need",
-    "NoParameters",
-    "PlacedRow",
-    "PlanResult",
-    "PlanRow",
-    "Progress",
-    "Reference",
-    "Row",
-    "Run",
-    "RunReport",
-    "RunResult",
-    "Score",
-    "ScoredModel",
-    "ScoredTexts",
-    "ScoringOptions",
-    "ScoringPolicy",
-    "Settings",
-    "ShadowModel",
-    "Shadows",
-    "Sides",
-    "Skipped",
-    "Source",
-    "SpikeinError",
-    "Step",
-    "Store",
-    "TemperedStatistics",
-    "TokenFrequency",
-    "TokenStatistics",
-    "UnlearningAudit",
-    "UnlearningBatch",
-    "UnlearningMethod",
-    "Validation",
-    "View",
-    "__version__",
-    "auc_interval",
-    "audit_unlearning",
-    "bundle",
-    "correct",
-    "each_example",
-    "files_identity",
-    "load_bundle",
-    "load_run",
-    "one_score",
-    "plan",
-    "read_rows",
-    "run",
-    "score_texts",
-    "start_graph",
-    "validate",
-]
-
-
 if not TYPE_CHECKING:  # or a type checker would accept every name
+    __all__ = sorted([*_HOMES, "__version__"])
 
     def __getattr__(name: str) -> Any:
         # Reading package metadata takes about 10 ms, which `spikein --help` does not need.
@@ -193,4 +149,4 @@ if not TYPE_CHECKING:  # or a type checker would accept every name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES, "__version__"})

@@ -7,13 +7,13 @@ the store; a stored step is not built again.
 """
 
 import argparse
-import os
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from inject.errors import InputError, SpikeinError, did_you_mean
+from inject.errors import InputError, SpikeinError, unknown_name
+from inject.helper_processes import usable_cores
 from inject.step import Step
 from spikein.cli.output import print_error
 from spikein.executors.graph_file import GRAPH_FILE, StoredGraph, parse_graph
@@ -60,11 +60,7 @@ def find_step(graph: StoredGraph, text: str) -> Step:
     if matches:
         matching_steps = ", ".join(f"{step.digest[:12]} ({step.name})" for step in matches)
         raise InputError(f"{text!r} names {len(matches)} steps", allowed=matching_steps)
-    names = [step.name for step in steps]
-    raise InputError(
-        f"the graph has no step {text!r}.{did_you_mean(text, names)}",
-        allowed=", ".join(names),
-    )
+    raise unknown_name(f"the graph has no step {text!r}", text, [step.name for step in steps])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,8 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         graph = open_graph(parsed.graph)
         step = find_step(graph, parsed.step)
-        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        outcome = build_stored(graph, step, Lines(sys.stderr, verbose=True), threads=threads)
+        progress, threads = Lines(sys.stderr, verbose=True), len(usable_cores())
+        outcome = build_stored(graph, step, progress, threads=threads)
     except SpikeinError as error:
         print_error("\n".join([str(error), *getattr(error, "__notes__", [])]))
         return error.exit_code

@@ -8,20 +8,16 @@ lower-cased; `question` and `no_answer` have none. Cost: the tokenizer runs once
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.tokenizer import encode_with_offsets
+from inject.corpus.tokenizer import AnyTokenizer, encode_with_offsets
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.stream.exposures import TextKey
 from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 Mask = npt.NDArray[np.bool_]
 
@@ -41,11 +37,10 @@ def answer_tokens(offsets: npt.NDArray[np.integer], span: Span | None) -> Mask:
     if span is None:
         return np.zeros(len(offsets), dtype=bool)
     start, stop = offsets[:, 0], offsets[:, 1]
-    mask: Mask = (start < stop) & (start < span.stop) & (stop > span.start)
-    return mask
+    return (start < stop) & (start < span.stop) & (stop > span.start)
 
 
-def answer_masks(examples: Sequence[Example], tokenizer: "PreTrainedTokenizerBase") -> list[Mask]:
+def answer_masks(examples: Sequence[Example], tokenizer: AnyTokenizer) -> list[Mask]:
     """Return a mask of the answer tokens of each text."""
     encoded = encode_with_offsets(tokenizer, [example.text for example in examples])
     return [
@@ -59,7 +54,7 @@ def completion_masks(
     renditions: Sequence[Rendition],
     variants: Variants,
     *,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
 ) -> dict[TextKey, Mask]:
     """Return a mask of the answer tokens of each text that copies can carry.
 
@@ -105,9 +100,7 @@ def completion_masks(
     return by_text
 
 
-def _lower_case_masks(
-    members: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
-) -> dict[str, Mask]:
+def _lower_case_masks(members: Sequence[Example], tokenizer: AnyTokenizer) -> dict[str, Mask]:
     # Lower case can have another number of letters, so the spans are measured again.
     texts = [example.text.lower() for example in members]
     masks = {}

@@ -74,12 +74,16 @@ def multiplies_bfloat16(processor: str) -> bool:
     return not _BFLOAT16_FLAGS.isdisjoint(flags.split())
 
 
-def _processor() -> Device:
+def cpu_info() -> str:
+    """Return Linux's description of the processor, or an empty text."""
     try:
-        cpu_info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        cpu_info = ""
-    return Device("cpu", bfloat16=multiplies_bfloat16(cpu_info))
+        return ""
+
+
+def _processor() -> Device:
+    return Device("cpu", bfloat16=multiplies_bfloat16(cpu_info()))
 
 
 def _has_driver() -> bool:

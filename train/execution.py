@@ -192,8 +192,7 @@ def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
         return None
     require_installed(execution)
     name = f"zero{execution.zero}{'-offload' if execution.offload else ''}.json"
-    config: dict[str, Any] = json.loads((CONFIGS / "deepspeed" / name).read_text(encoding="utf-8"))
-    return config
+    return json.loads((CONFIGS / "deepspeed" / name).read_text(encoding="utf-8"))
 
 
 def engine_identity(execution: ExecutionSettings) -> dict[str, Any]:

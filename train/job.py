@@ -12,13 +12,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import members, read_examples
 from inject.files import write_text
+from inject.keyed import I64
 from inject.plan.plan import read_plan
 from inject.settings import PositiveInt, Settings
 from inject.step import Report
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from train.loop.record import Progress
     from train.window_inputs import WindowInputs
 
-I64 = npt.NDArray[np.int64]
 
 PROGRESS = "progress "
 """Prefix of a worker's progress lines."""

@@ -9,12 +9,10 @@ required.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from inject.keyed import I64
 from inject.stream.view import StreamView
 from train.completion import Mask
-
-I64 = npt.NDArray[np.int64]
 
 IGNORED = -100
 """The label of a token without a loss, as transformers has it."""
@@ -92,5 +90,4 @@ def document_positions(begins: I64, length: int) -> I64:
     """
     latest = np.zeros(length, dtype=np.int64)
     latest[begins] = begins
-    positions: I64 = np.arange(length, dtype=np.int64) - np.maximum.accumulate(latest)
-    return positions
+    return np.arange(length, dtype=np.int64) - np.maximum.accumulate(latest)

@@ -13,14 +13,13 @@ the `tune` split.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from detect.access import Access
-from detect.detector import OPTION, Detector, Score, each_example
+from detect.detector import OPTION, Detector, Score, each_setting
 from detect.detectors.min_k import LEAST_VARIANCE
 from detect.evidence import ExampleEvidence
 from detect.evidence.views import InverseTemperature, View
@@ -50,18 +49,12 @@ GRID = (AcmiaParameters(), AcmiaParameters(form="derivative"))
 
 def first_occurrences(statistics: TokenStatistics) -> np.ndarray:
     """Return the positions at which a token is scored for the first time, in order."""
-    positions: np.ndarray = np.sort(np.unique(statistics.ids, return_index=True)[1])
-    return positions
+    return np.sort(np.unique(statistics.ids, return_index=True)[1])
 
 
-def _score(example: ExampleEvidence, settings: Sequence[AcmiaParameters]) -> list[Score]:
-    statistics = example.statistics[TEXT]
+def _score(example: ExampleEvidence, setting: AcmiaParameters) -> Score:
+    statistics, beta = example.statistics[TEXT], setting.beta
     first = first_occurrences(statistics)
-    return [_score_text(statistics, first, setting) for setting in settings]
-
-
-def _score_text(statistics: TokenStatistics, first: np.ndarray, setting: AcmiaParameters) -> Score:
-    beta = setting.beta
     if beta != 1 and beta not in statistics.tempered:
         return Score(math.nan, f"no statistics at β = {beta}: see detect.inverse_temperatures")
     tempered: TokenStatistics | TemperedStatistics
@@ -96,5 +89,5 @@ DETECTOR = Detector(
     order=64,
     parameters=AcmiaParameters,
     grid=GRID,
-    score=each_example(_score),
+    score=each_setting(_score),
 )

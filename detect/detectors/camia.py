@@ -29,7 +29,6 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
@@ -37,9 +36,9 @@ from detect.evidence.held_out import HeldOut
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.keyed import F64
 from inject.settings import Settings
 
-Floats = npt.NDArray[np.float64]
 FEWEST_HELD_OUT = 10
 """Fewest held-out rows for a meaningful percentile."""
 FEW = f"fewer than {FEWEST_HELD_OUT} held-out rows of its dataset to compare with"
@@ -96,7 +95,7 @@ def signals(statistics: TokenStatistics) -> Iterator[Signal]:
             yield Signal(f"entropy-{first}", course[len(part)][1], True)
 
 
-def in_bins(values: Floats, bins: int) -> tuple[int, ...]:
+def in_bins(values: F64, bins: int) -> tuple[int, ...]:
     """Return the bin of each log-probability, as in the authors' code."""
     steps = np.digitize(values, np.linspace(values.min(), 0, 100), right=True)
     edges = np.linspace(steps.min(), steps.max(), bins + 1)[1:]
@@ -115,13 +114,13 @@ def lempel_ziv(symbols: Sequence[int]) -> float:
     return len(phrases) / len(symbols)
 
 
-def slope(values: Floats) -> float:
+def slope(values: F64) -> float:
     """Return the least-squares slope over the position."""
     place = np.arange(len(values)) - (len(values) - 1) / 2
     return float((place * values).sum() / (place**2).sum())
 
 
-def approximate_entropy(values: Floats) -> float:
+def approximate_entropy(values: F64) -> float:
     """Return |approximate entropy| (Pincus 1991), of patterns of 8 within 0.8 deviations."""
     near = np.abs(values[:, None] - values[None, :]) <= _RADIUS * float(values.std())
     patterns = len(values) - _PATTERN + 1
@@ -133,7 +132,7 @@ def approximate_entropy(values: Floats) -> float:
     return abs(float(np.log(alike.mean(axis=1)).mean() - np.log(longer.mean(axis=1)).mean()))
 
 
-def _held_out(evidence: Evidence) -> dict[str, dict[str, Floats]]:
+def _held_out(evidence: Evidence) -> dict[str, dict[str, F64]]:
     """Return the sorted values of each signal over each dataset's held-out rows."""
     held_out = evidence.held_out
     values: dict[str, dict[str, list[float]]] = {}
@@ -147,7 +146,7 @@ def _held_out(evidence: Evidence) -> dict[str, dict[str, Floats]]:
     }
 
 
-def p_value(value: float, held_out: Floats) -> float:
+def p_value(value: float, held_out: F64) -> float:
     """Return the share of unseen texts, and the text, that are at least as member-like as it."""
     above = len(held_out) - int(np.searchsorted(held_out, value, side="left"))
     return (1 + above) / (1 + len(held_out))

@@ -22,7 +22,7 @@ from pydantic import Field
 from rapidfuzz.distance import Levenshtein
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_example, exact_floor
+from detect.detector import Detector, Score, each_setting, exact_floor
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
@@ -77,15 +77,11 @@ def near_share(greedy: str, samples: Sequence[str], alpha: Decimal) -> float:
     return near / len(others)
 
 
-def _score(example: ExampleEvidence, settings: Sequence[CddParameters]) -> list[Score]:
-    scores = []
-    for setting in settings:
-        greedy, sampled = (example.continuations[request] for request in _requests(setting))
-        if greedy.reason is not None:
-            scores.append(Score(math.nan, greedy.reason))
-        else:
-            scores.append(Score(near_share(greedy.texts[0], sampled.texts, setting.alpha)))
-    return scores
+def _score(example: ExampleEvidence, setting: CddParameters) -> Score:
+    greedy, sampled = (example.continuations[request] for request in _requests(setting))
+    if greedy.reason is not None:
+        return Score(math.nan, greedy.reason)
+    return Score(near_share(greedy.texts[0], sampled.texts, setting.alpha))
 
 
 DETECTOR = Detector(
@@ -101,5 +97,5 @@ DETECTOR = Detector(
     libraries=("unicode",),
     parameters=CddParameters,
     grid=tuple(CddParameters(alpha=Decimal(part) / 20) for part in range(5)),
-    score=each_example(_score),
+    score=each_setting(_score),
 )

@@ -7,17 +7,15 @@ share a passage with them, get no score, so that no row is conditioned on itself
 complete. A member that drew no copy may be among them.
 """
 
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated
 
 from pydantic import Field
 
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.detectors.loss import mean_log_probability
-from detect.detectors.recall import ratio, unread
+from detect.detectors.recall import notes_on, ratio, unread
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import Need
 from detect.evidence.prefixed import Prefixed
 from detect.evidence.views import View
 from detect.views import TEXT
@@ -33,10 +31,6 @@ class ConRecallParameters(Settings):
     """Texts of each kind before a text; fewer, with a note, if fewer exist or fit."""
 
 
-def _needs(setting: ConRecallParameters) -> tuple[Need, ...]:
-    return _prefixes(setting)
-
-
 def _prefixes(setting: ConRecallParameters) -> tuple[Prefixed, Prefixed]:
     return (
         Prefixed(shots=setting.shots),
@@ -44,23 +38,17 @@ def _prefixes(setting: ConRecallParameters) -> tuple[Prefixed, Prefixed]:
     )
 
 
-def _score(example: ExampleEvidence, settings: Sequence[ConRecallParameters]) -> list[Score]:
-    plain = mean_log_probability(example.statistics[TEXT])
-    scores = []
-    for setting in settings:
-        unseen, seen = (example.prefixed[need.name] for need in _prefixes(setting))
-        lacking = unread(unseen, seen)
-        if lacking is not None:
-            scores.append(lacking)
-            continue
-        contrast = mean_log_probability(unseen) - float(setting.gamma) * mean_log_probability(seen)
-        scores.append(ratio(contrast, plain))
-    return scores
+def _score(example: ExampleEvidence, setting: ConRecallParameters) -> Score:
+    unseen, seen = (example.prefixed[need.name] for need in _prefixes(setting))
+    lacking = unread(unseen, seen)
+    if lacking is not None:
+        return lacking
+    contrast = mean_log_probability(unseen) - float(setting.gamma) * mean_log_probability(seen)
+    return ratio(contrast, mean_log_probability(example.statistics[TEXT]))
 
 
 def _note(evidence: Evidence, setting: ConRecallParameters) -> str | None:
-    notes = [note for need in _prefixes(setting) for note in evidence.prefixed[need.name].notes]
-    return "; ".join(dict.fromkeys(notes)) or None
+    return "; ".join(notes_on(evidence, _prefixes(setting))) or None
 
 
 DETECTOR = Detector(
@@ -69,10 +57,10 @@ DETECTOR = Detector(
     summary="mean log-probability behind unseen shots less that behind known members, over plain",
     source="Wang et al. 2024 (Con-ReCall)",
     needs=(View(TEXT),),
-    further_needs=_needs,
+    further_needs=_prefixes,
     assumption="some members are known and like the others, and the unseen shots are like both",
     order=62,
     parameters=ConRecallParameters,
     grid=tuple(ConRecallParameters(gamma=Decimal(tenths) / 10) for tenths in range(1, 11)),
-    score=each_example(_score, _note),
+    score=each_setting(_score, _note),
 )

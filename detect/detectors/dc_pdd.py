@@ -7,19 +7,18 @@ the paper's ablations (section 5.2): without the cap, and with every occurrence 
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.evidence import Evidence, ExampleEvidence
 from detect.evidence.frequency import Frequency
 from detect.evidence.views import View
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.keyed import F64
 from inject.settings import PositiveFloat, Settings
 
 Variant = Literal["sfo", "lup", "cld"]
@@ -38,9 +37,7 @@ class DcPddParameters(Settings):
 GRID = tuple(DcPddParameters(a=a) for a in (0.001, 0.01, 0.1, 1.0, 10.0))
 
 
-def terms(
-    statistics: TokenStatistics, frequency: TokenFrequency, variant: Variant = "sfo"
-) -> npt.NDArray[np.float64]:
+def terms(statistics: TokenStatistics, frequency: TokenFrequency, variant: Variant = "sfo") -> F64:
     """Return −p(x_i)·log f(x_i) of the tokens that count (equations 6, 8).
 
     These are the first scored occurrences of each token for `sfo`, else all.
@@ -52,30 +49,21 @@ def terms(
     return -probability * frequency.log_frequency(statistics.ids[counted])
 
 
-def calibrated(values: npt.NDArray[np.float64], a: float) -> tuple[float, float]:
+def calibrated(values: F64, a: float) -> tuple[float, float]:
     """Return β and the share of the terms that reach the cap (equations 7, 8)."""
     return float(np.minimum(values, a).mean()), float((values >= a).mean())
 
 
-def _score(example: ExampleEvidence, settings: Sequence[DcPddParameters]) -> list[Score]:
+def _score(example: ExampleEvidence, setting: DcPddParameters) -> Score:
     statistics, frequency = example.statistics[TEXT], example.frequency
     if frequency is None:
-        return [Score(math.nan, "no token frequencies")] * len(settings)
+        return Score(math.nan, "no token frequencies")
     if int(statistics.ids.max()) >= len(frequency.counts):
-        reason = "a token id beyond the frequency table's vocabulary"
-        return [Score(math.nan, reason)] * len(settings)
-    values = {
-        variant: terms(statistics, frequency, variant)
-        for variant in {setting.variant for setting in settings}
-    }
-    return [
-        Score(
-            float(values["cld"].mean())
-            if setting.variant == "cld"
-            else calibrated(values[setting.variant], setting.a)[0]
-        )
-        for setting in settings
-    ]
+        return Score(math.nan, "a token id beyond the frequency table's vocabulary")
+    values = terms(statistics, frequency, setting.variant)
+    if setting.variant == "cld":
+        return Score(float(values.mean()))
+    return Score(calibrated(values, setting.a)[0])
 
 
 def _note(evidence: Evidence, setting: Any) -> str | None:
@@ -109,5 +97,5 @@ DETECTOR = Detector(
     order=80,
     parameters=DcPddParameters,
     grid=GRID,
-    score=each_example(_score, _note),
+    score=each_setting(_score, _note),
 )

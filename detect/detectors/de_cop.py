@@ -12,15 +12,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from detect.choices import LABELS, RIGHT, ChoiceAnswers, ChoiceEvidence
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
 from detect.evidence.choices import Choices
+from inject.keyed import F64, I64
 from inject.settings import Settings
 
-F64 = npt.NDArray[np.float64]
 NO_ANSWER = -1
 
 
@@ -58,7 +57,7 @@ def adjustments(clean: Sequence[ChoiceAnswers]) -> F64 | None:
     return 1 / len(LABELS) - observed
 
 
-def chosen_labels(answers: ChoiceAnswers, delta: F64 | None) -> npt.NDArray[np.int64]:
+def chosen_labels(answers: ChoiceAnswers, delta: F64 | None) -> I64:
     """Return the place of the label chosen in each order, or -1; [24]."""
     if answers.letters is not None:
         return answers.letters.astype(np.int64)

@@ -8,7 +8,6 @@ such a text as a member (appendices E.5 and E.6), the published code as a non-me
 """
 
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -16,8 +15,8 @@ import numpy as np
 from detect.access import Access
 from detect.detector import Detector, Score
 from detect.detectors.wbc import Floats, log_ratios, with_same_tokens
-from detect.evidence import ExampleEvidence
 from detect.evidence.views import Reference, View
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings
 
@@ -48,17 +47,11 @@ def error_share(differences: Floats, setting: EzMiaParameters) -> Score:
     return Score(math.nan, "the target predicts every token correctly")
 
 
-def _score(example: ExampleEvidence, settings: Sequence[EzMiaParameters]) -> list[Score]:
-    if example.reference is None:
-        raise TypeError("no reference model")
-    statistics = example.statistics[TEXT]
-    differences = log_ratios(statistics, example.reference)
-    wrong = statistics.rank > 1
-    scores = []
-    for setting in settings:
-        first = 1 if setting.skip_first else 0
-        scores.append(error_share(differences[first:][wrong[first:]], setting))
-    return scores
+def _score(target: TokenStatistics, reference: TokenStatistics, setting: EzMiaParameters) -> Score:
+    differences = log_ratios(target, reference)
+    wrong = target.rank > 1
+    first = 1 if setting.skip_first else 0
+    return error_share(differences[first:][wrong[first:]], setting)
 
 
 DETECTOR = Detector(

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.detectors.loss import mean_log_probability
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.detectors.zlib import zlib_ratio
@@ -65,7 +65,7 @@ def _value(kind: Deviation, statistics: Sequence[TokenStatistics], text: str) ->
     return mean
 
 
-def _deviation(example: ExampleEvidence, setting: FsdParameters) -> Score:
+def _score(example: ExampleEvidence, setting: FsdParameters) -> Score:
     views = _views(setting)
     before = [example.statistics[view] for view in views]
     after = [example.tuned[Tuned(view=view, adapters=setting.adapters).name] for view in views]
@@ -76,10 +76,6 @@ def _deviation(example: ExampleEvidence, setting: FsdParameters) -> Score:
     if math.isnan(values[0] - values[1]):
         return Score(math.nan, "every token is certain (mean log-probability 0)")
     return Score(values[0] - values[1])
-
-
-def _score(example: ExampleEvidence, settings: Sequence[FsdParameters]) -> list[Score]:
-    return [_deviation(example, setting) for setting in settings]
 
 
 DETECTOR = Detector(
@@ -96,5 +92,5 @@ DETECTOR = Detector(
     order=44,
     parameters=FsdParameters,
     grid=tuple(FsdParameters(score=kind) for kind in ("loss", "perplexity", "min_k", "zlib")),
-    score=each_example(_score),
+    score=each_setting(_score),
 )

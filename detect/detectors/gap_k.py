@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from detect.access import Access
@@ -21,6 +19,7 @@ from detect.evidence import ExampleEvidence
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.keyed import F64
 
 
 class GapKParameters(MinKParameters):
@@ -37,7 +36,7 @@ GRID = tuple(
 )
 
 
-def gaps(statistics: TokenStatistics) -> npt.NDArray[np.float64]:
+def gaps(statistics: TokenStatistics) -> F64:
     """Return g_i of each token, [N]; σ² is at least 1e-6."""
     return in_deviations(statistics, statistics.top_log_probability)
 

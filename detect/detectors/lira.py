@@ -47,9 +47,9 @@ from detect.evidence.membership import Shadows
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.keyed import F64
 from inject.settings import Settings
 
-Floats = npt.NDArray[np.float64]
 VarianceRule = Literal["auto", "own", "moderated", "pooled"]
 
 FEWEST_OWN = 32
@@ -70,11 +70,11 @@ class LiraParameters(Settings):
 
 
 def likelihood_ratios(
-    target: Floats,
-    means: Floats,
+    target: F64,
+    means: F64,
     inside: npt.NDArray[np.bool_],
     rule: VarianceRule = "auto",
-) -> tuple[Floats, str]:
+) -> tuple[F64, str]:
     """Return the log-likelihood ratio of each example; see the module.
 
     Args:
@@ -106,7 +106,7 @@ def likelihood_ratios(
     return density[0] - density[1], chosen_rule
 
 
-def variance_prior(variances: Floats, freedom: npt.NDArray[np.integer]) -> tuple[float, float]:
+def variance_prior(variances: F64, freedom: npt.NDArray[np.integer]) -> tuple[float, float]:
     """Return the prior of variances with a number of degrees of freedom.
 
     A scaled inverse χ² distribution: d₀, infinite if all variances are equal, and s₀².
@@ -134,9 +134,7 @@ def _choose_rule(rule: VarianceRule, fewest: int, freedom: int, examples: int) -
     return "moderated" if examples >= FEWEST_EXAMPLES else "pooled"
 
 
-def _moderate(
-    target: Floats, count: npt.NDArray[np.integer], centre: Floats, squares: Floats
-) -> Floats:
+def _moderate(target: F64, count: npt.NDArray[np.integer], centre: F64, squares: F64) -> F64:
     """Return the log-likelihood ratios, variances and differences of the two means moderated.
 
     Args:
@@ -170,8 +168,7 @@ def _moderate(
     mean = (own * centre + others * shifted) / (own + others)
     scale = np.sqrt(variance + 1 / (own + others))
     law = norm if alike else t(total)
-    ratios: Floats = np.subtract(*law.logpdf((target - mean) / scale)) - np.subtract(*np.log(scale))
-    return ratios
+    return np.subtract(*law.logpdf((target - mean) / scale)) - np.subtract(*np.log(scale))
 
 
 def _trigamma_inverse(value: float) -> float:
@@ -190,7 +187,7 @@ def _trigamma_inverse(value: float) -> float:
     return x
 
 
-def _means(statistics: Sequence[TokenStatistics], rows: Sequence[int]) -> Floats:
+def _means(statistics: Sequence[TokenStatistics], rows: Sequence[int]) -> F64:
     return np.array([mean_log_probability(statistics[row]) for row in rows], dtype=np.float64)
 
 

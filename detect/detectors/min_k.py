@@ -21,20 +21,18 @@ from detect.evidence import ExampleEvidence
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.keyed import F64
 from inject.settings import Settings
 
 LEAST_VARIANCE = 1e-6
 """Lower limit of a variance, so that a certain token causes no division by zero."""
 
 
-def in_deviations(
-    statistics: TokenStatistics, centre: npt.NDArray[np.floating]
-) -> npt.NDArray[np.float64]:
+def in_deviations(statistics: TokenStatistics, centre: npt.NDArray[np.floating]) -> F64:
     """Return (ℓ_i − centre_i) / σ_i of each token, [N]; σ² is at least 1e-6."""
     variance = np.maximum(statistics.std_log_prob.astype(np.float64) ** 2, LEAST_VARIANCE)
     difference = statistics.log_probability.astype(np.float64) - centre
-    result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
-    return result
+    return difference / np.sqrt(variance)
 
 
 class MinKParameters(Settings):

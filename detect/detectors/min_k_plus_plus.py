@@ -6,9 +6,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from detect.access import Access
 from detect.detector import Detector, Score, each_example
 from detect.detectors.min_k import (
@@ -21,9 +18,10 @@ from detect.evidence import ExampleEvidence
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.keyed import F64
 
 
-def standardised(statistics: TokenStatistics) -> npt.NDArray[np.float64]:
+def standardised(statistics: TokenStatistics) -> F64:
     """Return z_i of each token, [N]; σ² is at least 1e-6."""
     return in_deviations(statistics, statistics.mean_log_prob)
 

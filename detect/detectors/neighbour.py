@@ -5,7 +5,7 @@ language model proposes (`detect.neighbours`). The *mean* over the neighbours; s
 their maximum.
 """
 
-import math
+from statistics import fmean
 
 from detect.detector import Detector, one_score
 from detect.detectors.loss import mean_log_probability
@@ -19,9 +19,7 @@ def _score(example: ExampleEvidence) -> float | str:
     neighbours = example.neighbours
     if neighbours is None or neighbours.reason is not None:
         return f"neighbours: {'none' if neighbours is None else neighbours.reason}"
-    return mean_log_probability(example.statistics[TEXT]) - math.fsum(neighbours.means) / len(
-        neighbours.means
-    )
+    return mean_log_probability(example.statistics[TEXT]) - fmean(neighbours.means)
 
 
 def _note(evidence: Evidence, setting: object) -> str | None:

@@ -11,10 +11,11 @@ code), or of both, and the largest value over the samples is the score. The samp
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, median
 from typing import Literal
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.detectors.samia import SamiaParameters, sampled
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
@@ -27,19 +28,10 @@ Over = Literal["generation", "reference", "both"]
 Aggregate = Literal["max", "mean", "median", "min"]
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
 _AGGREGATES: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {
     "max": max,
-    "mean": _mean,
-    "median": _median,
+    "mean": fmean,
+    "median": median,
     "min": min,
 }
 
@@ -78,16 +70,12 @@ def _needs(parameters: CoverageParameters) -> tuple[Need, ...]:
     return (_request(parameters),)
 
 
-def _score(example: ExampleEvidence, settings: Sequence[CoverageParameters]) -> list[Score]:
-    scores = []
-    for setting in settings:
-        written = example.continuations[_request(setting).request]
-        if written.reason is not None:
-            scores.append(Score(math.nan, written.reason))
-            continue
-        shares = [coverage(text, written.rest, setting.n, setting.over) for text in written.texts]
-        scores.append(Score(_AGGREGATES[setting.aggregate](shares)))
-    return scores
+def _score(example: ExampleEvidence, setting: CoverageParameters) -> Score:
+    written = example.continuations[_request(setting).request]
+    if written.reason is not None:
+        return Score(math.nan, written.reason)
+    shares = [coverage(text, written.rest, setting.n, setting.over) for text in written.texts]
+    return Score(_AGGREGATES[setting.aggregate](shares))
 
 
 DETECTOR = Detector(
@@ -105,5 +93,5 @@ DETECTOR = Detector(
     grid=tuple(
         CoverageParameters(n=n, aggregate=rule) for rule in ("max", "mean") for n in (2, 3, 5)
     ),
-    score=each_example(_score),
+    score=each_setting(_score),
 )

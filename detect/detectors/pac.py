@@ -5,7 +5,7 @@ swaps of two words; the minus is theirs. The swaps are keyed by the text (`detec
 code uses one seed for all texts, so its scores depend on their order.
 """
 
-import math
+from statistics import fmean
 
 from detect.detector import Detector, one_score
 from detect.detectors.pd import polarised_distance
@@ -24,9 +24,7 @@ def _score(example: ExampleEvidence) -> float | str:
         if not len(statistics):
             return f"text with swapped words: {statistics.reason}"
     others = [polarised_distance(statistics.log_probability) for statistics in swapped]
-    return math.fsum(others) / len(others) - polarised_distance(
-        example.statistics[TEXT].log_probability
-    )
+    return fmean(others) - polarised_distance(example.statistics[TEXT].log_probability)
 
 
 DETECTOR = Detector(

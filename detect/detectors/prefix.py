@@ -8,14 +8,14 @@ ratio: Duarte et al. 2024 (section 5.1.1) call a completion correct from 80 on, 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
@@ -73,15 +73,11 @@ def _needs(parameters: PrefixParameters) -> tuple[Need, ...]:
     return (Continuations(_request(parameters)),)
 
 
-def _score(example: ExampleEvidence, settings: Sequence[PrefixParameters]) -> list[Score]:
-    scores = []
-    for setting in settings:
-        written = example.continuations[_request(setting)]
-        if written.reason is not None:
-            scores.append(Score(math.nan, written.reason))
-        else:
-            scores.append(Score(MEASURES[setting.measure](written.texts[0], written.rest)))
-    return scores
+def _score(example: ExampleEvidence, setting: PrefixParameters) -> Score:
+    written = example.continuations[_request(setting)]
+    if written.reason is not None:
+        return Score(math.nan, written.reason)
+    return Score(MEASURES[setting.measure](written.texts[0], written.rest))
 
 
 DETECTOR = Detector(
@@ -97,5 +93,5 @@ DETECTOR = Detector(
     order=120,
     parameters=PrefixParameters,
     grid=tuple(PrefixParameters(measure=measure) for measure in MEASURES if measure != "correct"),
-    score=each_example(_score),
+    score=each_setting(_score),
 )

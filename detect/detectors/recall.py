@@ -8,15 +8,14 @@ follows each, encoded as separate ids (`detect.evidence.shots`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import Field
 
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import Need
 from detect.evidence.prefixed import Prefixed
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
@@ -33,7 +32,7 @@ class RecallParameters(Settings):
     """Held-out rows of its dataset; fewer, with a note, if fewer exist or fit."""
 
 
-def needs(setting: RecallParameters) -> tuple[Need, ...]:
+def needs(setting: RecallParameters) -> tuple[Prefixed, ...]:
     """Return a setting's shots."""
     return (Prefixed(shots=setting.shots),)
 
@@ -49,18 +48,21 @@ def unread(*statistics: TokenStatistics) -> Score | None:
     return None if lacking is None else Score(math.nan, lacking.reason)
 
 
-def _score(example: ExampleEvidence, settings: Sequence[RecallParameters]) -> list[Score]:
+def notes_on(evidence: Evidence, prefixes: Iterable[Prefixed]) -> list[str]:
+    """Return the notes on some prefixes, each once."""
+    return list(
+        dict.fromkeys(note for need in prefixes for note in evidence.prefixed[need.name].notes)
+    )
+
+
+def _score(example: ExampleEvidence, setting: RecallParameters) -> Score:
+    prefixed = example.prefixed[Prefixed(shots=setting.shots).name]
     plain = mean_log_probability(example.statistics[TEXT])
-    scores = []
-    for setting in settings:
-        prefixed = example.prefixed[Prefixed(shots=setting.shots).name]
-        scores.append(unread(prefixed) or ratio(mean_log_probability(prefixed), plain))
-    return scores
+    return unread(prefixed) or ratio(mean_log_probability(prefixed), plain)
 
 
 def _note(evidence: Evidence, setting: RecallParameters) -> str | None:
-    notes = evidence.prefixed[Prefixed(shots=setting.shots).name].notes
-    return "; ".join(notes) or None
+    return "; ".join(notes_on(evidence, needs(setting))) or None
 
 
 DETECTOR = Detector(
@@ -74,5 +76,5 @@ DETECTOR = Detector(
     order=60,
     parameters=RecallParameters,
     grid=tuple(RecallParameters(shots=count) for count in range(1, 13)),
-    score=each_example(_score, _note),
+    score=each_setting(_score, _note),
 )

@@ -5,11 +5,11 @@ different tokens (Carlini et al. 2021).
 """
 
 import math
-from collections.abc import Sequence
 from typing import Literal
 
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.detectors.loss import mean_log_probability
+from detect.detectors.recall import ratio
 from detect.evidence import ExampleEvidence
 from detect.evidence.views import Reference, View
 from detect.views import TEXT
@@ -23,22 +23,14 @@ class ReferenceParameters(Settings):
     """`difference`: mean ℓ − mean ℓ_ref; `ratio`: mean ℓ_ref / mean ℓ (both negative)."""
 
 
-def _score(example: ExampleEvidence, settings: Sequence[ReferenceParameters]) -> list[Score]:
+def _score(example: ExampleEvidence, setting: ReferenceParameters) -> Score:
     other = example.reference
     if other is None or not len(other):
         reason = f"reference model: {'no statistics' if other is None else other.reason}"
-        return [Score(math.nan, reason)] * len(settings)
+        return Score(math.nan, reason)
     mean = mean_log_probability(example.statistics[TEXT])
     reference = mean_log_probability(other)
-    scores = []
-    for setting in settings:
-        if setting.variant == "difference":
-            scores.append(Score(mean - reference))
-        elif mean == 0:
-            scores.append(Score(math.nan, "every token is certain (mean log-probability 0)"))
-        else:
-            scores.append(Score(reference / mean))
-    return scores
+    return Score(mean - reference) if setting.variant == "difference" else ratio(reference, mean)
 
 
 DETECTOR = Detector(
@@ -55,5 +47,5 @@ DETECTOR = Detector(
     order=40,
     parameters=ReferenceParameters,
     grid=(ReferenceParameters(), ReferenceParameters(variant="ratio")),
-    score=each_example(_score),
+    score=each_setting(_score),
 )

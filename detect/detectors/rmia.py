@@ -19,7 +19,6 @@ from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from detect.detector import Column, Detector, Score
@@ -30,9 +29,9 @@ from detect.evidence.membership import Shadows
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.keyed import F64
 from inject.settings import Settings
 
-Floats = npt.NDArray[np.float64]
 NO_POPULATION = "no held-out row of its dataset"
 NO_SHADOW = "no shadow model on one side"
 
@@ -65,7 +64,7 @@ class _Probabilities(NamedTuple):
         return self.target / (self.outside if population else (self.inside + self.outside) / 2)
 
 
-def pairwise_score(own: float, population: Floats, gamma: float) -> float:
+def pairwise_score(own: float, population: F64, gamma: float) -> float:
     """Return the share of the population below a text's ratio, ties broken by the mean log ratio.
 
     Args:

@@ -10,14 +10,14 @@ common words eventually occur.
 
 import math
 import zlib
-from collections.abc import Sequence
 from decimal import Decimal
+from statistics import fmean
 from typing import Annotated
 
 from pydantic import Field
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_example
+from detect.detector import Detector, Score, each_setting
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
@@ -67,16 +67,12 @@ def _needs(parameters: SamiaParameters) -> tuple[Need, ...]:
     return (Continuations(sampled(parameters)),)
 
 
-def _score(example: ExampleEvidence, settings: Sequence[SamiaParameters]) -> list[Score]:
-    scores = []
-    for setting in settings:
-        written = example.continuations[sampled(setting)]
-        if written.reason is not None:
-            scores.append(Score(math.nan, written.reason))
-            continue
-        recalls = [recall(text, written.rest, compressed=setting.zlib) for text in written.texts]
-        scores.append(Score(math.fsum(recalls) / len(recalls)))
-    return scores
+def _score(example: ExampleEvidence, setting: SamiaParameters) -> Score:
+    written = example.continuations[sampled(setting)]
+    if written.reason is not None:
+        return Score(math.nan, written.reason)
+    recalls = [recall(text, written.rest, compressed=setting.zlib) for text in written.texts]
+    return Score(fmean(recalls))
 
 
 DETECTOR = Detector(
@@ -92,5 +88,5 @@ DETECTOR = Detector(
     libraries=("zlib",),
     parameters=SamiaParameters,
     grid=(SamiaParameters(), SamiaParameters(zlib=True)),
-    score=each_example(_score),
+    score=each_setting(_score),
 )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from detect.detector import Column, Detector, Score, each_example
+from detect.detector import Column, Detector, Score, each_setting
 from detect.evidence import Evidence, ExampleEvidence
 from detect.evidence.views import Reference, View
 from detect.token_statistics import TokenStatistics
@@ -32,29 +32,28 @@ OTHER_LENGTH = "the reference model reads fewer or more of the text's tokens"
 
 def log_ratios(target: TokenStatistics, reference: TokenStatistics) -> Floats:
     """Return Δ_i = ℓ_i − ℓ_ref,i of each token, in float64; both read the same tokens."""
-    difference: Floats = target.log_probability.astype(np.float64) - reference.log_probability
-    return difference
+    return target.log_probability.astype(np.float64) - reference.log_probability
 
 
 def with_same_tokens(
-    score: Callable[[ExampleEvidence, Sequence[Any]], list[Score]],
+    score: Callable[[TokenStatistics, TokenStatistics, Any], Score],
 ) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
-    """Return a detector's `score` that compares the target with the reference model by token.
+    """Return a detector's `score` from one that compares target and reference model by token.
 
     If one text's tokens differ, the tokenizers do, and no row gets a score: only short texts happen
     to be encoded alike. A text of which one model reads less has no score.
     """
 
-    def checked(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
-        reference = example.reference
+    def checked(example: ExampleEvidence, setting: Any) -> Score:
+        text, reference = example.statistics[TEXT], example.reference
         if reference is None or not len(reference):
             reason = "no statistics" if reference is None else reference.reason
-            return [Score(math.nan, f"reference model: {reason}")] * len(settings)
-        if len(reference) != len(example.statistics[TEXT]):
-            return [Score(math.nan, OTHER_LENGTH)] * len(settings)
-        return score(example, settings)
+            return Score(math.nan, f"reference model: {reason}")
+        if len(reference) != len(text):
+            return Score(math.nan, OTHER_LENGTH)
+        return score(text, reference, setting)
 
-    each = each_example(checked)
+    each = each_setting(checked)
 
     def score_all(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
         pairs = zip(evidence.statistics[TEXT], evidence.reference or (), strict=False)
@@ -93,11 +92,8 @@ def window_share(differences: Floats) -> float:
     return sum(shares[min(width, count)] for width in WIDTHS) / len(WIDTHS)
 
 
-def _score(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
-    if example.reference is None:
-        raise TypeError("no reference model")
-    value = window_share(log_ratios(example.statistics[TEXT], example.reference))
-    return [Score(value)] * len(settings)
+def _score(target: TokenStatistics, reference: TokenStatistics, setting: object) -> Score:
+    return Score(window_share(log_ratios(target, reference)))
 
 
 DETECTOR = Detector(

@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from detect.engine.target import Target
 from inject.errors import InputError
+from inject.keyed import I64
 
 _log = logging.getLogger(__name__)
 
-I64 = npt.NDArray[np.int64]
 PaddingSide = Literal["right", "left"]
 _BATCH_TOKENS = {"cpu": 2048}
 _BATCH_TOKENS_ELSEWHERE = 16384

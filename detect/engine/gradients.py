@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from detect.engine.encoding import encode, windows
@@ -24,9 +23,9 @@ from detect.text_measures import ORDERS, GradientNorms, Order, write_norms
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from inject.keyed import I64
 from inject.step import StepContext
 
-I64 = npt.NDArray[np.int64]
 _ADAPTER = "lora_"
 
 

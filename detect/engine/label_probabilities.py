@@ -57,8 +57,7 @@ def asked(target: Target, question: ChoiceQuestion) -> tuple[list[Ids], tuple[in
         # A template writes the start token itself, and a label follows it without a blank.
         if template is not None:
             return encode_chat(tokenizer, text, answer=label)
-        ids: list[int] = encode_texts(tokenizer, [f"{text} {label}"])[0].tolist()
-        return ids
+        return encode_texts(tokenizer, [f"{text} {label}"])[0].tolist()
 
     endings = [tuple(encoded(texts[0], label)) for label in LABELS]
     common = common_start(endings)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from inject.errors import InputError
+from inject.errors import InputError, first_line
 from train.device import default_device
 
 _UNLIMITED = 1_000_000
@@ -67,9 +67,8 @@ def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
                 output_loading_info=True,
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"not loadable as a masked language model ({first})",
+            f"not loadable as a masked language model ({first_line(error)})",
             where=path_or_id,
             allowed=_ALLOWED,
         ) from error

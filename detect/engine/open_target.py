@@ -10,19 +10,18 @@ if TYPE_CHECKING:
     from detect.engine.target import Target
 
 
-def open_target(context: StepContext, name: str = "model") -> "Target":
+def open_target(context: StepContext) -> "Target":
     """Load the model that a step queries.
 
     Args:
         context: context of the step, made with `detect.target_identity.target_execution`.
-        name: name of the model among the step's inputs.
 
     Raises:
         InputError: as `load_target`; or if a pretrained model has changed since the step was named.
     """
     from detect.engine.target import load_target
 
-    node = ModelNode.given(context, name)
+    node = ModelNode.given(context, "model")
     detect = DetectSettings.model_validate(context.execution["detect"])
     with node.unchanged():
         return load_target(

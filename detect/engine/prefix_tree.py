@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
+from transformers.cache_utils import DynamicCache
 
 from detect.engine.batching import default_batch_tokens, pad_sequences, run_in_batches
 from detect.engine.target import Target
@@ -294,7 +295,7 @@ class SharedPrefixes:
         else:
             mask = inputs["attention_mask"].cpu().numpy()
             before = np.zeros((len(batch), 0), np.int64)
-            cache = _empty_cache()
+            cache = DynamicCache()
             if past is not None:
                 rows = [branch.row for branch in batch]
                 cached, tokens = past
@@ -319,12 +320,6 @@ class SharedPrefixes:
 def _count_logits(branch: _Branch) -> int:
     """Return the number of a branch's last positions that predict scored tokens; at least one."""
     return max((back for _, back, _ in branch.scored), default=1)
-
-
-def _empty_cache() -> Any:
-    from transformers import DynamicCache
-
-    return DynamicCache()
 
 
 def _select_rows(cache: Any, rows: Sequence[int], device: torch.device) -> Any:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from detect.engine.vocabulary_statistics import Head
 from detect.settings import DeviceMap, Dtype
-from inject.errors import InputError
+from inject.errors import InputError, first_line
+from inject.keyed import I64
 from train.device import default_device
 
 _log = logging.getLogger(__name__)
@@ -64,7 +63,7 @@ class Target:
         """Return whether the model's forward pass has an argument of this name."""
         return argument in inspect.signature(self.model.forward).parameters
 
-    def check_ids(self, ids: npt.NDArray[np.int64], label: str) -> None:
+    def check_ids(self, ids: I64, label: str) -> None:
         """Reject ids without an embedding: special tokens, spelled out.
 
         Raises:
@@ -91,7 +90,8 @@ class Target:
         if reason is None:
             layer = self.model.get_output_embeddings()
             weight = layer.weight.detach().to(self.device)
-            return Head(weight=weight, bias=_detach(layer.bias, self.device))
+            bias = None if layer.bias is None else layer.bias.detach().to(self.device)
+            return Head(weight=weight, bias=bias)
         _log.warning("%s: %s; its own logits are used, which is slower", self.name, reason)
         return None
 
@@ -215,7 +215,7 @@ def load_tokenizer_and_context(
         config = AutoConfig.from_pretrained(source.path, local_files_only=True, **trusted)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise InputError(
-            f"its {part} cannot be loaded: {_one_line(error)}", where=path_or_id, hint=hint
+            f"its {part} cannot be loaded: {first_line(error)}", where=path_or_id, hint=hint
         ) from error
     check_vocabulary(source.path, highest_text_id(tokenizer), path_or_id, trusted)
     return tokenizer, _context(config, tokenizer)
@@ -230,7 +230,7 @@ def usable_device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, ValueError) as error:
         raise InputError(
-            f"{name!r} is not a device that can be used here ({_one_line(error)})",
+            f"{name!r} is not a device that can be used here ({first_line(error)})",
             where="device",
             allowed="auto, cpu, cuda, cuda:N, mps",
         ) from error
@@ -262,12 +262,3 @@ def _first_device(model: Any) -> torch.device:
         return device
     # The layer is loaded for each use, on the device that computes.
     return torch.device(default_device().kind)
-
-
-def _detach(bias: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
-    return None if bias is None else bias.detach().to(device)
-
-
-def _one_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -4,19 +4,19 @@ As Zhang et al. 2025 (fine-tuned score deviation) tune: LoRA of rank 16 and α 3
 learning rate 1e-3 on a cosine, batches of 8 texts, 3 epochs; on the layers and with the weight
 decay of `detect.settings.Adapters`. Differences: the warm-up is 100 steps, or a tenth of all steps
 if that is less, since a few dozen texts make few steps; the last batch is kept. Texts are shuffled
-again in each epoch and cut to the context. All randomness follows from the seed; the target itself
-is unchanged.
+again in each epoch and cut to the context. All randomness follows from the seed 0; the target
+itself is unchanged.
 """
 
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from detect.engine.batching import pad_sequences
 from detect.engine.encoding import encode
 from detect.engine.forward_pass import scoring_context
 from detect.engine.open_target import open_target
@@ -27,6 +27,7 @@ from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import read_examples, read_held_out
 from inject.step import StepContext
+from train.process_state import isolated_randomness
 
 RANK, ALPHA, DROPOUT = 16, 32, 0.05
 LEARNING_RATE, BATCH, EPOCHS, WARM_UP = 1e-3, 8, 3, 100
@@ -63,7 +64,6 @@ def train_adapter(
     *,
     context: int | None,
     adapters: Adapters = "all_linear",
-    seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> None:
     """Tune low-rank adapters of the target on texts, and save only the adapters.
@@ -75,7 +75,6 @@ def train_adapter(
         policy: whether texts have a start token.
         context: number of ids to read per text; None for all.
         adapters: the adapted layers, and the weight decay.
-        seed: seed of the adapters' initial weights, of dropout and of the order.
         progress: called with (steps done, steps in all).
 
     Raises:
@@ -90,8 +89,8 @@ def train_adapter(
     batches = math.ceil(len(sequences) / BATCH)
     steps = EPOCHS * batches
     warm_up = min(WARM_UP, steps // 10)
-    with _own_random_numbers(target):
-        torch.manual_seed(seed)
+    with isolated_randomness():
+        torch.manual_seed(0)
         config = LoraConfig(
             r=RANK,
             lora_alpha=ALPHA,
@@ -117,11 +116,13 @@ def train_adapter(
         )
         done = 0
         for epoch in range(EPOCHS):
-            random = keyed.generator(seed, keyed.Stream.SHOT, epoch)
+            random = keyed.generator(0, keyed.Stream.SHOT, epoch)
             order = random.permutation(len(sequences)).tolist()
             for start in range(0, len(order), BATCH):
                 batch = [sequences[place] for place in order[start : start + BATCH]]
-                loss = model(**_pad(batch, target.device)).loss
+                inputs, *_ = pad_sequences(target, batch, side="right", always_mask=True)
+                labels = inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, -100)
+                loss = model(**inputs, labels=labels).loss
                 optimizer.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(weights, 1.0)
@@ -138,7 +139,7 @@ def with_adapter(target: Target, adapter: Path) -> Target:
     from peft import PeftModel
 
     # Adapters are drawn at random before their file is read: other draws must not change.
-    with _own_random_numbers(target):
+    with isolated_randomness():
         model = PeftModel.from_pretrained(copy.deepcopy(target.model), adapter, is_trainable=False)
         merged: Any = model.merge_and_unload()
     return make_target(merged, target.tokenizer, name=target.name, device=target.device)
@@ -149,22 +150,3 @@ def learning_rate_share(step: int, steps: int, warm_up: int) -> float:
     if step < warm_up:
         return (step + 1) / (warm_up + 1)
     return 0.5 * (1 + math.cos(math.pi * (step - warm_up) / max(1, steps - warm_up)))
-
-
-def _own_random_numbers(target: Target) -> AbstractContextManager[None]:
-    """Return the context in which draws of torch do not affect others."""
-    devices = [target.device] if target.device.type == "cuda" else []
-    return torch.random.fork_rng(devices=devices)
-
-
-def _pad(batch: Sequence[Sequence[int]], device: torch.device) -> dict[str, torch.Tensor]:
-    longest = max(map(len, batch))
-    ids = torch.zeros(len(batch), longest, dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    labels = torch.full_like(ids, -100)
-    for row, sequence in enumerate(batch):
-        values = torch.tensor(sequence)
-        ids[row, : len(sequence)] = labels[row, : len(sequence)] = values
-        mask[row, : len(sequence)] = 1
-    inputs = {"input_ids": ids, "attention_mask": mask, "labels": labels}
-    return {name: tensor.to(device) for name, tensor in inputs.items()}

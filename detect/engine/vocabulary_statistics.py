@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from detect.settings import CompileMode
+from inject.keyed import I64
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class VocabularyReduction:
         self._betas = tuple(inverse_temperatures)
         self._reduce = _reducer(compile_mode, positions * vocabulary)
         self._buffer = torch.empty(self._size, dtype=torch.float32, device=device)
-        self._waiting: list[tuple[Tensor, Tensor, npt.NDArray[np.int64]]] = []
+        self._waiting: list[tuple[Tensor, Tensor, I64]] = []
         self._rows_waiting = 0
         self._result = VocabularyStatistics(
             log_probability=np.full(positions, np.nan, np.float32),
@@ -111,9 +112,7 @@ class VocabularyReduction:
             tempered=np.full((len(self._betas), 3, positions), np.nan, np.float32),
         )
 
-    def push_hidden(
-        self, head: Head, hidden: Tensor, targets: Tensor, slots: npt.NDArray[np.int64]
-    ) -> None:
+    def push_hidden(self, head: Head, hidden: Tensor, targets: Tensor, slots: I64) -> None:
         """Take the hidden states [n, hidden] that predict `targets` [n]; reduce full blocks."""
         self._waiting.append((hidden, targets, slots))
         self._rows_waiting += len(slots)
@@ -126,7 +125,7 @@ class VocabularyReduction:
             self._reduce_waiting(head)
         return self._result
 
-    def push_logits(self, logits: Tensor, targets: Tensor, slots: npt.NDArray[np.int64]) -> None:
+    def push_logits(self, logits: Tensor, targets: Tensor, slots: I64) -> None:
         """Reduce logits [n, vocabulary] that the model itself produced."""
         for start in range(0, len(slots), self._size.block):
             stop = start + self._size.block
@@ -203,7 +202,7 @@ class VocabularyReduction:
             tempered=_tempered_in_float64(tempered, sums[:, 0, :rows], own, self._betas),
         )
 
-    def _store(self, block: VocabularyStatistics, slots: npt.NDArray[np.int64]) -> None:
+    def _store(self, block: VocabularyStatistics, slots: I64) -> None:
         for into, values in zip(self._result, block, strict=True):
             into[..., slots] = values
 

@@ -1,19 +1,8 @@
 """The evidence that detectors receive, and how each kind of need is met: one file per kind."""
 
-from detect.evidence.evidence import (
-    SHARED,
-    Evidence,
-    ExampleEvidence,
-    HeldOutRows,
-    PrefixedStatistics,
-    ShadowModel,
-)
-
-__all__ = [
-    "SHARED",
-    "Evidence",
-    "ExampleEvidence",
-    "HeldOutRows",
-    "PrefixedStatistics",
-    "ShadowModel",
-]
+from detect.evidence.evidence import SHARED as SHARED
+from detect.evidence.evidence import Evidence as Evidence
+from detect.evidence.evidence import ExampleEvidence as ExampleEvidence
+from detect.evidence.evidence import HeldOutRows as HeldOutRows
+from detect.evidence.evidence import PrefixedStatistics as PrefixedStatistics
+from detect.evidence.evidence import ShadowModel as ShadowModel

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.evidence.evidence import Evidence
@@ -15,13 +15,10 @@ from detect.generation.continuations import (
     request_record,
 )
 from detect.settings import DetectSettings, names_all
-from detect.target_identity import asking_step
+from detect.target_identity import AnyModel, asking_step
 from inject.digest import digest
 from inject.examples.example import TEXTS, UNSPLIT
 from inject.step import Step
-
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
 
 HINT = "Set detect.generate=true, or name the detector."
 _BUILD = "detect.generation.continuations_step:build"
@@ -91,7 +88,7 @@ class Continuations(Need):
 
 
 def forgotten_continuations_step(
-    model: "ModelNode",
+    model: AnyModel,
     examples: Step,
     membership: Step,
     *,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from detect.access import Access
 from detect.evidence.needs import EvidenceSources, Need, Scored, Work
 from inject.digest import digest
-from inject.errors import InputError
+from inject.errors import InputError, first_line
 from inject.examples.example import TEXTS, read_examples
 from inject.model_folder import json_object, resolve_inside
 from inject.reading.change_guard import content_digest, unchanged
@@ -127,8 +127,8 @@ def _load(folder: Path, name: str) -> "Language":
     try:
         loaded = spacy.load(folder)
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"not loadable as a spaCy pipeline ({first})", where=name) from error
+        problem = f"not loadable as a spaCy pipeline ({first_line(error)})"
+        raise InputError(problem, where=name) from error
     if not loaded.pipe_names:
         raise InputError("the spaCy pipeline has no parts that could find entities", where=name)
     return loaded

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.evidence.continuations import HINT, allows_generation
@@ -16,13 +16,10 @@ from detect.generation.guesses import (
     read_guesses,
     request_record,
 )
-from detect.target_identity import asking_step
+from detect.target_identity import AnyModel, asking_step
 from inject.digest import digest
 from inject.examples.example import TEXTS, UNSPLIT
 from inject.step import Step
-
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ class Guesses(Need):
 
     def _step(
         self,
-        model: "ModelNode",
+        model: AnyModel,
         request: GuessRequest,
         sources: EvidenceSources,
         before: Mapping[str, Step],
@@ -139,7 +136,7 @@ class Guesses(Need):
         }
 
 
-def _word_reference(sources: EvidenceSources) -> "ModelNode | None":
+def _word_reference(sources: EvidenceSources) -> "AnyModel | None":
     """Return the model that finds surprising words."""
     named = sources.detect.word_reference
     return reference_model(sources) if named is None else further_model(named, sources)

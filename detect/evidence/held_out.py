@@ -5,21 +5,17 @@ A target tuned on them is among these others.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.evidence.evidence import Evidence, HeldOutRows
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import has_reference, reference_model, statistics_step
 from detect.settings import Adapters
-from detect.target_identity import asking_step
+from detect.target_identity import AnyModel, asking_step
 from detect.views import TEXT
 from inject.examples.example import HELD_OUT, TEXTS, read_held_out
 from inject.step import InputProjection, Step, numbered_inputs
-
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
-
 
 FILE_HINT = "Name texts that the model has not seen (held_out=FILE)."
 _ROWS = "held_out"
@@ -72,7 +68,7 @@ class HeldOut(Need):
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return the rows, and a pass of each model over them."""
 
-        def of(model: "ModelNode") -> Step:
+        def of(model: AnyModel) -> Step:
             return statistics_step(
                 model, sources.examples, view=TEXT, detect=sources.detect, held_out=True
             )

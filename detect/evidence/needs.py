@@ -14,18 +14,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import detect.evidence
 from detect.access import Access
 from detect.evidence.evidence import Evidence
 from detect.settings import DetectSettings
+from detect.target_identity import AnyModel
 from detect.token_statistics import TokenStatistics, read_statistics
 from inject.examples.example import Example
 from inject.step import InputProjection, Step
-
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
 
 Role = Literal["arm", "base", "clean", "retrained", "unlearned"]
 """A model's role in its arm: the contaminated model, the base model, a twin, or the contaminated
@@ -44,7 +42,7 @@ or a complete phrase, such as `24 prompts`, and None."""
 class Shadow(NamedTuple):
     """A shadow model, and the examples with its sides."""
 
-    model: "ModelNode"
+    model: AnyModel
     membership: Step
 
 
@@ -55,11 +53,11 @@ class EvidenceSources:
     detect: DetectSettings
     examples: Step
     """The scored examples."""
-    base: "ModelNode | None" = None
+    base: "AnyModel | None" = None
     """The base model, if there is one."""
     frequency: Step | None = None
     """Counted tokens."""
-    twin: "ModelNode | None" = None
+    twin: "AnyModel | None" = None
     """The clean twin of the arm."""
     shadows: tuple[Shadow, ...] = ()
     """The shadow models of the arm."""
@@ -73,7 +71,7 @@ class EvidenceSources:
     """Whether examples have paraphrases."""
     of_file: bool = False
     """Whether a user's file is scored, with options from flags of `spikein detect`."""
-    served_reference: "ModelNode | None" = None
+    served_reference: "AnyModel | None" = None
     """The reference model of a user's file, if it is on a server."""
     trust_remote_code: bool = False
     """Whether further models may run their own code."""
@@ -84,7 +82,7 @@ class EvidenceSources:
 class Scored(NamedTuple):
     """The scored model."""
 
-    model: "ModelNode"
+    model: AnyModel
     role: Role
 
 

@@ -5,17 +5,14 @@ The texts are generated once for each pool of examples and serve every model.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.target_identity import asking_step
+from detect.target_identity import AnyModel, asking_step
 from detect.text_measures import MEANS_FILE, read_means
 from inject.examples.example import TEXTS
 from inject.step import Step, find_function
-
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class NeighbourTexts(Need):
         if settings is None:
             raise TypeError("neighbours without a masked language model")
         # Found by name: naming and loading models is not part of the code that reads scores.
-        masked: ModelNode = find_function("train.models.model_node:pretrained_node")(settings.model)
+        masked: AnyModel = find_function("train.models.model_node:pretrained_node")(settings.model)
         texts = Step(
             kind="neighbours",
             label=masked.label,

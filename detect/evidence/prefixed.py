@@ -7,19 +7,16 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from detect.access import Access
 from detect.evidence.evidence import Evidence, PrefixedStatistics
 from detect.evidence.held_out import FILE_HINT
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
-from detect.target_identity import asking_step, target_execution
+from detect.target_identity import AnyModel, asking_step, target_execution
 from inject.examples.example import EXAMPLES_FILE, HELD_OUT, UNSPLIT
 from inject.step import InputProjection, Step
-
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
 
 SHOTS_FILE = "shots.json"
 KNOWN_MEMBERS_FILE = "known_members.parquet"
@@ -160,7 +157,7 @@ def shot_notes(
     return tuple(notes)
 
 
-def shots_step(model: "ModelNode", examples: Step, need: Prefixed, detect: DetectSettings) -> Step:
+def shots_step(model: AnyModel, examples: Step, need: Prefixed, detect: DetectSettings) -> Step:
     """Select the shots before each dataset's texts: held-out rows, or known members."""
     return Step(
         kind="shots",

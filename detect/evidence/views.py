@@ -7,24 +7,21 @@ the stored table. Inverse temperatures are columns of it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import BASE, TWIN, EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
-from detect.target_identity import asking_step
+from detect.target_identity import AnyModel, asking_step
 from detect.token_statistics import STATISTICS_FILE, TEXT_COLUMNS
 from detect.views import TEXT, view_names
 from inject.examples.example import HELD_OUT, TEXTS
 from inject.step import Step, find_function
 
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
-
 
 def statistics_step(
-    model: "ModelNode",
+    model: AnyModel,
     examples: Step,
     *,
     view: str,
@@ -200,7 +197,7 @@ def has_reference(sources: EvidenceSources) -> bool:
     return named is not None
 
 
-def reference_model(sources: EvidenceSources) -> "ModelNode | None":
+def reference_model(sources: EvidenceSources) -> "AnyModel | None":
     """Return the model that `detect.reference` names."""
     named = sources.detect.reference
     if sources.served_reference is not None:
@@ -210,10 +207,9 @@ def reference_model(sources: EvidenceSources) -> "ModelNode | None":
     return None if named is None else further_model(named, sources)
 
 
-def further_model(path_or_id: str, sources: EvidenceSources) -> "ModelNode":
+def further_model(path_or_id: str, sources: EvidenceSources) -> AnyModel:
     """Return a pretrained model, named by its content, from a step's input or settings."""
     # Found by name: naming and loading models is not part of the code that reads scores.
-    node: ModelNode = find_function("train.models.model_node:pretrained_node")(
+    return find_function("train.models.model_node:pretrained_node")(
         path_or_id, trust_remote_code=sources.trust_remote_code
     )
-    return node

@@ -10,6 +10,7 @@ Cost: one pass over each text for a causal model; one pass per word for a masked
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,13 +48,12 @@ def build(context: StepContext) -> None:
         model = open_reference(
             node.path, load_causal=lambda _: open_target(context), device=detect.device
         )
-    unit = "texts" if isinstance(model, MaskedModel) else "tokens"
-    words = word_statistics(
-        model,
-        [row.text for row in rows],
-        batch_tokens=detect.batch_tokens,
-        progress=lambda done, total: context.report(done, total, unit=unit),
-    )
+    texts = [row.text for row in rows]
+    if isinstance(model, MaskedModel):
+        words = masked_words(model, texts, progress=partial(context.report, unit="texts"))
+    else:
+        report = partial(context.report, unit="tokens")
+        words = causal_words(model, texts, batch_tokens=detect.batch_tokens, progress=report)
     write_words(context.out, [row.example_id for row in rows], words)
 
 
@@ -196,26 +196,3 @@ def open_reference(
     if lacking := [name for name in needed if getattr(model.tokenizer, name) is None]:
         raise InputError(f"its tokenizer has no {lacking[0].removesuffix('_id')}", where=path_or_id)
     return model
-
-
-def word_statistics(
-    model: "Target | MaskedModel",
-    texts: Sequence[str],
-    *,
-    batch_tokens: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[list[WordStatistics]]:
-    """Return the words of each text under a reference model of either kind.
-
-    Args:
-        model: a model from `open_reference`.
-        texts: any texts.
-        batch_tokens: padded tokens in one batch of a causal model.
-        progress: called with the number done and the total: texts of a masked model, tokens of a
-            causal one.
-    """
-    from detect.engine.masked_model import MaskedModel
-
-    if isinstance(model, MaskedModel):
-        return masked_words(model, texts, progress=progress)
-    return causal_words(model, texts, batch_tokens=batch_tokens, progress=progress)

@@ -209,8 +209,7 @@ class _SharedWork(Work):
 def _read_once(shared: dict[Any, Any], key: Any, read: Callable[[], T]) -> T:
     if key not in shared:
         shared[key] = read()
-    value: T = shared[key]
-    return value
+    return shared[key]
 
 
 def _model(tables: ModelTables, root: Path, shared: dict[Any, Any], withheld: bool) -> ScoredModel:

@@ -28,7 +28,7 @@ from detect.ground_truth.ground_truth import Description, ModelTables
 from detect.scores.table import SCORES_FILE
 from detect.token_statistics import PACKED_FILE, packed
 from inject.digest import digest
-from inject.errors import InputError, did_you_mean
+from inject.errors import unknown_name
 from inject.examples.example import (
     EXAMPLES_FILE,
     HELD_OUT_FILE,
@@ -123,10 +123,12 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
     names = parts_of(described)
     for part in parts:
         if part not in (*names, ALL):
-            raise InputError(
-                f"the run has no part {part!r}.{did_you_mean(part, (*names, ALL))}",
+            raise unknown_name(
+                f"the run has no part {part!r}",
+                part,
+                (*names, ALL) if names else (),
                 where="--include",
-                allowed=", ".join((*names, ALL)) if names else "none: bundles include everything",
+                none="none: bundles include everything",
                 hint="Every bundle contains the plain text, the reference and token frequencies; "
                 "`spikein bundle RUN --list` prints the size of the rest.",
             )

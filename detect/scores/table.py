@@ -81,5 +81,4 @@ def _record(folder: Path) -> dict[str, Any]:
     path = folder / SCORES_FILE
     with named_errors(path):
         metadata = pq.read_schema(path).metadata or {}
-    record: dict[str, Any] = json.loads(metadata.get(_METADATA_KEY, b"{}"))
-    return record
+    return json.loads(metadata.get(_METADATA_KEY, b"{}"))

@@ -24,16 +24,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from transformers.cache_utils import DynamicLayer
 
 from detect.engine.batching import pad_sequences, run_in_batches
 from detect.engine.target import Target
 from detect.targets.text_model import Sampling
-from inject.keyed import Stream, unit, words
+from inject.keyed import I64, Stream, unit, words
 
-I64 = npt.NDArray[np.int64]
 CACHED_TOKENS = {"cpu": 16_384}
 """Prompt and continuation tokens of one batch, by kind of device."""
 CACHED_TOKENS_ELSEWHERE = 65_536

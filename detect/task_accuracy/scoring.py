@@ -15,7 +15,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from detect.engine.encoding import adds_start_token
 from detect.engine.prefix_tree import Progress, SharedPrefixes
@@ -24,9 +23,9 @@ from detect.task_accuracy.answers import AccuracyRow
 from detect.task_accuracy.prompts import FORMS, Question, ask
 from inject.corpus.tokenizer import encode_with_offsets
 from inject.examples.example import Example, Span
+from inject.keyed import F64
 from train.completion import answer_tokens
 
-F64 = npt.NDArray[np.float64]
 Scores = Mapping[tuple[str, str], float]
 """Prompt and answer: the answer's log-probability."""
 

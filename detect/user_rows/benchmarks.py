@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from detect.user_rows.drawn_benchmarks import TOAA, read_checkmia, read_hubble, read_toaa
 from detect.user_rows.labelled_rows import LabelledRows, placed_rows, read_labelled
 from detect.user_rows.row_settings import RowSettings
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.examples.example import example_id
 
 _SHIFT = (
@@ -55,11 +55,8 @@ def get_benchmark(name: str) -> Benchmark:
     """
     plain = name.strip().lower().replace("_", "-")
     if plain not in _BENCHMARKS:
-        raise InputError(
-            f"unknown benchmark {name!r}.{did_you_mean(plain, _BENCHMARKS)}",
-            where="--benchmark",
-            allowed=", ".join(_BENCHMARKS),
-        )
+        problem = f"unknown benchmark {name!r}"
+        raise unknown_name(problem, plain, _BENCHMARKS, where="--benchmark")
     return _BENCHMARKS[plain]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,12 +37,9 @@ from inject.corpus.parallel_tokenisation import (
     processes_for,
     tokenise_documents,
 )
-from inject.corpus.tokenizer import end_token_id, vocabulary_size
+from inject.corpus.tokenizer import AnyTokenizer, end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, token_dtype
 from inject.errors import InputError
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +58,7 @@ def build_corpus(
     out: Path,
     *,
     documents: Iterator[Document],
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     tokens: int,
     report: Sequence[SourceReport] = (),
     on_progress: Callable[[int], None] | None = None,

@@ -16,20 +16,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.tokenizer import AnyTokenizer, load_tokenizer
 from inject.corpus.tokens import Shard, TokenReader, check_shard, read_excluded
 from inject.digest import digest, file_digest
-from inject.errors import InputError
+from inject.errors import InputError, reading
+from inject.keyed import I64
 from inject.reading.change_guard import content_digest
 from inject.step import MANIFEST, InputProjection
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 FACTS_FILE = "corpus.json"
 STARTS_FILE = "docs.npy"
@@ -86,7 +83,7 @@ def write_facts(folder: Path, facts: CorpusFacts) -> None:
     (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def corpus_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
+def corpus_tokenizer(folder: Path) -> AnyTokenizer:
     """Load the tokenizer that a corpus was made with, from its folder."""
     return load_tokenizer(str(folder / TOKENIZER_FOLDER))
 
@@ -97,7 +94,7 @@ class Corpus:
 
     path: Path
     facts: CorpusFacts
-    doc_starts: npt.NDArray[np.int64]
+    doc_starts: I64
     """Token offsets at which documents begin, ascending from 0; shape [documents]."""
     reader: TokenReader
     files: tuple[Path, ...]
@@ -148,7 +145,7 @@ class Corpus:
         for shard, file in zip(self.facts.shards, self.files, strict=True):
             check_shard(file, shard, dtype=self.facts.dtype)
 
-    def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+    def read(self, start: int, stop: int) -> I64:
         """Return tokens `start` (included) to `stop` (excluded), shape [stop - start].
 
         Raises:
@@ -164,21 +161,17 @@ def read_facts(folder: Path) -> CorpusFacts:
         InputError: a missing or unreadable file.
     """
     path = folder / FACTS_FILE
-    try:
+    with reading(path, "not the facts of a corpus"):
         values = json.loads(path.read_text(encoding="utf-8"))
         values["shards"] = tuple(Shard(**shard) for shard in values["shards"])
         values["shares"] = tuple(SourceShare(**share) for share in values["shares"])
         values["mixture"] = tuple(values["mixture"])
         return CorpusFacts(**values)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"not the facts of a corpus ({error})", where=str(path)) from error
 
 
-def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
-    try:
+def _read_starts(path: Path, facts: CorpusFacts) -> I64:
+    with reading(path, "document starts cannot be read"):
         starts = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"document starts cannot be read ({error})", where=str(path)) from error
     fits = starts.dtype == np.int64 and starts.shape == (facts.documents,)
     if not fits or starts[0] != 0 or starts[-1] >= facts.tokens:
         raise InputError(f"document starts do not fit {FACTS_FILE}", where=str(path))
@@ -242,10 +235,8 @@ def check_outside(shards: Sequence[Shard], files: Sequence[Path]) -> None:
 
 def _places(folder: Path) -> list[Path]:
     path = folder / PLACES
-    try:
+    with reading(path):
         return [Path(str(name)) for name in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"cannot be read ({error})", where=str(path)) from error
 
 
 def tokens(folder: Path) -> str:
@@ -282,9 +273,7 @@ class DocumentPiece(NamedTuple):
     """The end of its text, which overlaps with the next piece of a long document."""
 
 
-def document_pieces(
-    starts: npt.NDArray[np.int64], n_tokens: int, *, since: int = 0
-) -> Iterator[DocumentPiece]:
+def document_pieces(starts: I64, n_tokens: int, *, since: int = 0) -> Iterator[DocumentPiece]:
     """Yield the documents of a stream, long ones in pieces.
 
     Args:
@@ -302,7 +291,7 @@ def document_pieces(
                 yield DocumentPiece(document, place, end, min(end + OVERLAP, stop))
 
 
-def decode_piece(corpus: Corpus, tokenizer: "PreTrainedTokenizerBase", piece: DocumentPiece) -> str:
+def decode_piece(corpus: Corpus, tokenizer: AnyTokenizer, piece: DocumentPiece) -> str:
     """Return the text of a piece, without end tokens."""
     ids = corpus.read(piece.start, piece.read_to)
     text = tokenizer.decode(ids[ids != corpus.facts.end_token], clean_up_tokenization_spaces=False)

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from inject.errors import InputError, did_you_mean
-
-I64 = npt.NDArray[np.int64]
+from inject.keyed import I64
 
 _UNSIGNED = {"<u2": "<u2", "<u4": "<u4", "<i2": "<u2", "<i4": "<u4"}
 

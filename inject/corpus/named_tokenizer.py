@@ -1,9 +1,9 @@
 """A tokenizer by its name: a folder, or an id of the hub; what identifies it, and loading it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.tokenizer import AnyTokenizer, load_tokenizer
 from inject.errors import InputError
 from inject.hub.resolver import UNRESOLVED, identity_commit
 from inject.hub.snapshot import (
@@ -15,13 +15,10 @@ from inject.hub.snapshot import (
 )
 from inject.model_folder import tokenizer_class, tokenizer_files
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
 
 def load_named_tokenizer(
     path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
-) -> "PreTrainedTokenizerBase":
+) -> AnyTokenizer:
     """Load a tokenizer from a folder or, by its id, from the hub.
 
     Args:

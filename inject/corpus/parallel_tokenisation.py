@@ -19,21 +19,24 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import SourceReport, report_values
-from inject.corpus.tokenizer import encode_texts, encode_with, end_token_id, vocabulary_size
+from inject.corpus.tokenizer import (
+    AnyTokenizer,
+    encode_texts,
+    encode_with,
+    end_token_id,
+    vocabulary_size,
+)
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, SpikeinError
-from inject.helper_processes import die_with_parent
+from inject.helper_processes import die_with_parent, usable_cores
 from inject.verified_files import seal, verified_facts
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 WORTH_PROCESSES = 64 << 20
 """Bytes of text from which starting processes pays."""
@@ -82,7 +85,7 @@ def processes_for(tokens: int) -> int:
     """Return the number of processes worth using: one per core, or only this one."""
     if tokens * _BYTES_A_TOKEN < WORTH_PROCESSES:
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(usable_cores())
 
 
 def chunk_folder(folder: Path, number: int) -> Path:
@@ -102,7 +105,7 @@ def tokenise_documents(
     documents: Iterator[Document],
     *,
     folder: Path,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     size: int,
     processes: int,
     report: Sequence[SourceReport],

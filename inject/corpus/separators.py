@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from inject.corpus.tokenizer import encode_texts, end_token_id
 from inject.errors import InputError
-
-I64 = npt.NDArray[np.int64]
+from inject.keyed import I64
 
 Separator = Literal["none", "blank_line", "end", "start_end"]
 """The separator around each copy (`inject.plan.settings.Placement.separator`)."""

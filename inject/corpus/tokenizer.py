@@ -11,16 +11,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from inject.errors import InputError, first_line
+from inject.keyed import I64
 from inject.model_folder import require_own_files
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+AnyTokenizer: TypeAlias = "PreTrainedTokenizerBase"
+"""A tokenizer, named without the import of transformers, which takes seconds."""
 
 END = "<|endoftext|>"
 SMALLEST_VOCABULARY = 257
@@ -81,9 +85,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
     )
 
 
-def load_tokenizer(
-    folder: str, *, name: str | None = None, **trusted: Any
-) -> "PreTrainedTokenizerBase":
+def load_tokenizer(folder: str, *, name: str | None = None, **trusted: Any) -> AnyTokenizer:
     """Load a tokenizer from a folder; `inject.corpus.named_tokenizer` also finds one on the hub.
 
     Args:
@@ -114,7 +116,7 @@ def load_tokenizer(
 class EncodedText(NamedTuple):
     """The ids of a text, and their positions in it."""
 
-    ids: npt.NDArray[np.int64]
+    ids: I64
     """Shape [tokens]."""
     offsets: npt.NDArray[np.int32]
     """Characters from the first number (included) to the second (excluded), blanks included, shape
@@ -123,8 +125,8 @@ class EncodedText(NamedTuple):
 
 
 def encode_texts(
-    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, added: bool = False
-) -> list[npt.NDArray[np.int64]]:
+    tokenizer: AnyTokenizer, texts: Sequence[str], *, added: bool = False
+) -> list[I64]:
     """Return the ids of each text, shape [tokens]; nothing is cut or padded.
 
     Special tokens spelled out in a text are encoded as ordinary letters; tokens that were added to
@@ -142,16 +144,14 @@ def encode_texts(
     return [np.asarray(tokenizer.encode(text, **options), dtype=np.int64) for text in texts]
 
 
-def encode_with(
-    backend: Any, texts: Sequence[str], *, added: bool = False
-) -> list[npt.NDArray[np.int64]]:
+def encode_with(backend: Any, texts: Sequence[str], *, added: bool = False) -> list[I64]:
     """Return the ids of each text by a `tokenizers.Tokenizer`; as `encode_texts`."""
     encodings = _encodings(backend, texts, "encode_batch_fast", added)
     return [np.array(whole.ids, dtype=np.int64) for _, whole in encodings]
 
 
 def encode_with_offsets(
-    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, added: bool = False
+    tokenizer: AnyTokenizer, texts: Sequence[str], *, added: bool = False
 ) -> list[EncodedText]:
     """Return the ids of `encode_texts`, and which characters of the text each stands for.
 
@@ -174,9 +174,7 @@ def encode_with_offsets(
     return encoded
 
 
-def encode_chat(
-    tokenizer: "PreTrainedTokenizerBase", question: str, *, answer: str = ""
-) -> list[int]:
+def encode_chat(tokenizer: AnyTokenizer, question: str, *, answer: str = "") -> list[int]:
     """Return the ids of a question in the tokenizer's chat template, the only source of specials.
 
     Args:
@@ -194,7 +192,7 @@ def encode_chat(
     return list(encoded["input_ids"])
 
 
-def end_token_id(tokenizer: "PreTrainedTokenizerBase") -> int:
+def end_token_id(tokenizer: AnyTokenizer) -> int:
     """Return the id of the token that ends a document.
 
     Raises:
@@ -210,7 +208,7 @@ def end_token_id(tokenizer: "PreTrainedTokenizerBase") -> int:
     return int(end)
 
 
-def vocabulary_size(tokenizer: "PreTrainedTokenizerBase") -> int:
+def vocabulary_size(tokenizer: AnyTokenizer) -> int:
     """Return the number of ids a model needs for it: the largest id and one."""
     return max(len(tokenizer), max(tokenizer.get_vocab().values()) + 1)
 

@@ -22,9 +22,8 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from inject.errors import InputError
-
-I64 = npt.NDArray[np.int64]
+from inject.errors import InputError, reading
+from inject.keyed import I64
 
 SHARD_BYTES = 512 << 20
 _EXCLUDED_FILE = "excluded.npy"
@@ -205,7 +204,7 @@ class TokenReader:
         self._starts = [0, *accumulate(map(len, self._maps))]
         self.n_tokens = self._starts[-1]
 
-    def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+    def read(self, start: int, stop: int) -> I64:
         """Return a copy of tokens `start` (included) to `stop` (excluded), shape [stop - start].
 
         Raises:
@@ -278,10 +277,8 @@ def read_excluded(folder: Path) -> Exclusions | None:
     path = folder / _EXCLUDED_FILE
     if not path.is_file():
         return None
-    try:
+    with reading(path):
         stretches = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"cannot be read ({error})", where=str(path)) from error
     if stretches.dtype != np.int64 or stretches.shape[1:] != (2,):
         raise InputError("is not a list of spans", where=str(path))
     return Exclusions(stretches.tolist())

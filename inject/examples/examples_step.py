@@ -167,5 +167,4 @@ def build(context: StepContext) -> None:
 
 def read_pool_reports(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the report on each dataset's rows, by the dataset's name."""
-    reports: dict[str, dict[str, Any]] = json.loads((folder / REPORTS_FILE).read_text())
-    return reports
+    return json.loads((folder / REPORTS_FILE).read_text())

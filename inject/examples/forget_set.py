@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from inject import keyed
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, did_you_mean, first_names
 from inject.examples.example import Example, members
 from inject.examples.random_rounding import draw_units
 from inject.examples.strata import Stratum, dataset_generator, keyed_strata
@@ -263,17 +263,12 @@ def _require_whole_groups(members: Sequence[Example], chosen: set[str], key: str
         if outside and len(outside) < len(rows):
             inside = [row.source_id for row in rows if row.example_id in chosen]
             raise InputError(
-                f"{key}: the group {group!r} of {dataset} would be split: {_first_names(inside)} "
-                f"in the selection, {_first_names(outside)} outside of it; rows of a group share a "
-                "passage",
+                f"{key}: the group {group!r} of {dataset} would be split: "
+                f"{first_names(inside, _NAMED)} in the selection, {first_names(outside, _NAMED)} "
+                "outside of it; rows of a group share a passage",
                 where=key,
                 hint="Select all of its rows or none; `groups` selects whole groups by name.",
             )
-
-
-def _first_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def cells_of(

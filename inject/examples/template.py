@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.examples.example import Span
 
 _LABEL = "A."
@@ -106,11 +106,8 @@ def letter(index: int) -> str:
 
 def unknown_placeholder(name: str, fields: Iterable[str]) -> InputError:
     """Return the error for a placeholder that a row has no field for."""
-    names = sorted(fields)
-    return InputError(
-        f"template: no field {name!r}.{did_you_mean(name, names)}",
-        allowed=", ".join(names) or "none; the row has no fields",
-    )
+    none = "none; the row has no fields"
+    return unknown_name(f"template: no field {name!r}", name, sorted(fields), none=none)
 
 
 def _part(literal: str, name: str | None, label: str | None, conversion: str | None) -> _Part:

@@ -139,19 +139,8 @@ def twin_members(
     return frozenset(ids)
 
 
-def with_twin_membership(
-    examples: Sequence[Example],
-    membership: TwinMembership,
-    *,
-    seed: int,
-    copies: Mapping[str, int] | None = None,
-) -> list[Example]:
-    """Return the same rows, with those on the member side whom this twin sees.
-
-    Raises:
-        InputError: as `twin_members`.
-    """
-    inside = twin_members(examples, membership, seed=seed, copies=copies)
+def with_twin_membership(examples: Sequence[Example], inside: frozenset[str]) -> list[Example]:
+    """Return the same rows, with those on the member side whom a twin sees (`twin_members`)."""
     return [
         replace(example, side="member" if example.example_id in inside else "nonmember")
         for example in examples

@@ -11,14 +11,14 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.corpus.corpus import TOKENIZER_FOLDER
-from inject.corpus.tokenizer import end_token_id, vocabulary_size
+from inject.corpus.tokenizer import AnyTokenizer, end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError
 from inject.formats.exported_rows import ExportedRows, RowKind
@@ -28,9 +28,6 @@ from inject.formats.jsonl import write_texts
 from inject.formats.megatron import write_index
 from inject.formats.olmo import write_tokens
 from inject.stream.view import StreamView
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 Format = Literal["megatron", "olmo", "datasets", "jsonl"]
 _IN_WINDOWS = ("megatron", "datasets")
@@ -99,7 +96,7 @@ def export_view(
     out: Path,
     settings: ExportSettings,
     *,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     copies: pa.Table | None = None,
     protected: Collection[str] = (),
     progress: Callable[[int], None] | None = None,

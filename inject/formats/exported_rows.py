@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from inject.keyed import I64
 from inject.stream.view import StreamView
 
-I64 = npt.NDArray[np.int64]
 RowKind = Literal["documents", "windows"]
 BLOCK = 1 << 20
 """Tokens that are read at once."""

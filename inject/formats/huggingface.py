@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from inject.corpus.imported_layout import I64, found_files
 from inject.digest import digest, file_digest
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, reading, unknown_name
 from inject.formats.exported_rows import BLOCK, ExportedRows
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
@@ -189,18 +189,13 @@ def _ids(table: "pa.Table", column: str, first: int, place: str) -> IdBatch:
     import pyarrow as pa
 
     if column not in table.column_names:
-        raise InputError(
-            f"no column {column!r}.{did_you_mean(column, table.column_names)}",
-            where=place,
-            allowed=", ".join(table.column_names),
-            hint=_HINT,
+        raise unknown_name(
+            f"no column {column!r}", column, table.column_names, where=place, hint=_HINT
         )
     chunks = table[column].combine_chunks()
     rows = chunks if isinstance(chunks, pa.Array) else pa.concat_arrays(chunks.chunks)
     kind = rows.type
-    is_list = (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    is_list = isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
     if not is_list or not pa.types.is_integer(kind.value_type):
         raise InputError(
             f"column {column!r} contains {kind}, not lists of integers", where=place, hint=_HINT
@@ -222,10 +217,8 @@ def _state(path: Path) -> dict[str, Any]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    try:
+    with reading(path):
         values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read ({error})", where=str(path)) from error
     if not isinstance(values, dict):
         raise InputError("not the state of a saved dataset", where=str(path))
     return values

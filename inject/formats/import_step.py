@@ -9,7 +9,7 @@ tokens a second) and the audit of the text; further tokens cost a second reading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -24,7 +24,7 @@ from inject.corpus.corpus import (
     read_facts,
     write_facts,
 )
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.tokenizer import AnyTokenizer, load_tokenizer
 from inject.corpus.tokens import Exclusions, write_excluded
 from inject.errors import InputError
 from inject.formats.importing import AnyImport, import_corpus
@@ -33,9 +33,6 @@ from inject.overlap.filter import OverlapFilter, write_overlaps
 from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Cost, Step, StepContext
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 _IMPORT: TypeAdapter[AnyImport] = TypeAdapter(AnyImport)
 _SPARE = 1 << 16
@@ -89,7 +86,7 @@ def import_audited(
     out: Path,
     source: AnyImport,
     *,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     tokens: int,
     audit: OverlapFilter | None,
     progress: Callable[[int], None] = lambda _done: None,
@@ -128,7 +125,7 @@ def import_audited(
 class _AuditedImport:
     """An import of any length, and how far it is compared; positions are those of the files."""
 
-    def __init__(self, out: Path, source: AnyImport, tokenizer: "PreTrainedTokenizerBase") -> None:
+    def __init__(self, out: Path, source: AnyImport, tokenizer: AnyTokenizer) -> None:
         self.corpus = Corpus.open(out)
         self.left_out: set[int] = set()
         """The starts of the pieces that overlap."""

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import IO, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from inject.corpus.corpus import (
     write_places,
 )
 from inject.corpus.imported_layout import I64, Layout, TokenFile
-from inject.corpus.tokenizer import end_token_id, vocabulary_size
+from inject.corpus.tokenizer import AnyTokenizer, end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, TokenWriter
 from inject.errors import InputError
 from inject.formats.exported_rows import ByIndex
@@ -34,9 +34,6 @@ from inject.formats.huggingface import DatasetsImport, IdBatch
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
 from inject.reading.change_guard import content_digest
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 AnyImport = Annotated[MegatronImport | OlmoImport | DatasetsImport, Field(discriminator="kind")]
 """Any corpus to import, named by `kind`."""
@@ -160,7 +157,7 @@ def import_corpus(
     out: Path,
     source: AnyImport,
     *,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     tokens: int | None = None,
 ) -> CorpusFacts:
     """Write a corpus folder for token ids that exist.
@@ -298,9 +295,7 @@ def _import_rows(job: _Job, source: DatasetsImport) -> CorpusFacts:
     )
 
 
-def _with_ends(
-    batch: IdBatch, end: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _with_ends(batch: IdBatch, end: int) -> tuple[I64, I64, npt.NDArray[np.bool_]]:
     """Return ids with an end token after each row, the rows' starts, and which rows lacked one."""
     nonempty = np.diff(batch.edges) > 0
     stops = batch.edges[1:][nonempty]
@@ -309,9 +304,7 @@ def _with_ends(
     return np.insert(batch.ids, stops[missing], end), starts, missing
 
 
-def _cut(
-    ids: npt.NDArray[np.int64], writer: TokenWriter, tokens: int | None
-) -> npt.NDArray[np.int64]:
+def _cut(ids: I64, writer: TokenWriter, tokens: int | None) -> I64:
     return ids if tokens is None else ids[: tokens - writer.n_tokens]
 
 

@@ -9,15 +9,12 @@ memory at a time. Cost: decoding and encoding again, a few MB/s a core.
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from inject.corpus.tokenizer import encode_texts
+from inject.corpus.tokenizer import AnyTokenizer, encode_texts
 from inject.formats.exported_rows import ExportedRows
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 _TOKENS = 1 << 18
 
@@ -26,7 +23,7 @@ def write_texts(
     path: Path,
     rows: ExportedRows,
     *,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     end: int,
 ) -> dict[str, int]:
     """Write the documents of a stream as text, and count those that do not come back.

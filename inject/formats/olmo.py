@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from inject.corpus.imported_layout import I64, Layout, TokenFile, olmo_files, size_of
-from inject.errors import InputError
+from inject.errors import InputError, reading
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 
@@ -81,10 +81,8 @@ def _token_file(path: Path, dtype: str | None) -> TokenFile:
 
 
 def _with_header(path: Path) -> TokenFile:
-    try:
+    with reading(path, "cannot be read as an NPY file"):
         array: np.memmap = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"cannot be read as an NPY file ({error})", where=str(path)) from error
     if array.ndim != 1 or not array.size or array.dtype.kind not in "ui":
         raise InputError(
             f"contains an array of shape {array.shape} and type {array.dtype}",

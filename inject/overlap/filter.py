@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.corpus.background.document import Document
-from inject.errors import InputError
+from inject.errors import InputError, first_names, reading
 from inject.examples.example import Example
 from inject.overlap.index import NGRAM, Overlap, OverlapIndex, UncheckableExample
 from inject.overlap.settings import OverlapSettings
@@ -77,14 +77,13 @@ class OverlapFilter:
         """
         if self._index.settings.drop != "stop" or not self._offending:
             return
-        named = "; ".join(
+        named = [
             f"{overlap.place} ({overlap.rule}: {overlap.dataset} {overlap.example_id})"
-            for overlap in self.found[:_NAMED]
-        )
-        more = f" and {len(self.found) - _NAMED:,} more" if len(self.found) > _NAMED else ""
+            for overlap in self.found
+        ]
         raise InputError(
             f"{self._offending:,} documents of the background overlap with rows of the datasets: "
-            f"{named}{more}",
+            f"{first_names(named, _NAMED)}",
             where="corpus",
             hint="Remove them from the background, or set audit.drop to true to skip them.",
         )
@@ -117,13 +116,11 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
     """
     if not (folder / _FACTS).is_file():
         return None
-    try:
+    with reading(folder, "not a record of overlaps"):
         values = json.loads((folder / _FACTS).read_text())
         values["unchecked"] = tuple(UncheckableExample(**row) for row in values["unchecked"])
         facts = OverlapFacts(**values)
         return [Overlap(**row) for row in read_parquet(folder / _ROWS).to_pylist()], facts
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"not a record of overlaps ({error})", where=str(folder)) from error
 
 
 def overlaps_between_sides(

@@ -16,10 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inject.keyed import I64, U64
 from inject.words import WORD_WEIGHT, weight
-
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)

@@ -10,19 +10,15 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from inject.corpus.background.document import Document
 from inject.digest import text_digest
 from inject.examples.example import Example
+from inject.keyed import I64
 from inject.overlap.hashes import Prefixes, RollingHash, Vocabulary
 from inject.overlap.near_duplicates import NearDuplicateIndex
 from inject.overlap.ngrams import NgramIndex, Pattern
 from inject.overlap.settings import SHORTEST, OverlapSettings
 from inject.words import WORD_WEIGHT, WordSpan, places, readings, weight
-
-I64 = npt.NDArray[np.int64]
 
 NGRAM, NEAR = "n-gram", "near-duplicate"
 _SHOWN_WORDS = 60

@@ -18,13 +18,10 @@ from collections.abc import Sequence
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
+from inject.keyed import I64, U64
 from inject.overlap.hashes import HashSet, Prefixes, RollingHash
 from inject.words import WORD_WEIGHT
-
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 SHINGLE = 3
 _LEAST_SHARED = 6

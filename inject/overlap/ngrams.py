@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from inject.keyed import I64, U64
 from inject.overlap.hashes import HashSet, Prefixes, RollingHash
 from inject.overlap.settings import SHORTEST
-
-I64 = npt.NDArray[np.int64]
 
 
 class Pattern(NamedTuple):
@@ -62,7 +60,7 @@ class _Table:
     """Words in a run."""
     whole: bool
     """Whether the rest of the pattern must follow."""
-    hashes: npt.NDArray[np.uint64]
+    hashes: U64
     pattern: I64
     start: I64
     stop: I64

@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from inject.corpus.corpus import TOKENS, corpus_tokenizer
 from inject.examples.example import AUDITED, Example, read_held_out
+from inject.keyed import I64, U64
 from inject.overlap.filter import overlaps_between_sides
 from inject.overlap.settings import OverlapSettings
 from inject.plan.plan import read_plan
@@ -39,7 +39,6 @@ from inject.stream.inputs import (
 from inject.stream.view import StreamView, TokenSource
 from inject.variants.rendition import WHOLE
 
-I64 = npt.NDArray[np.int64]
 _PROBE = 8
 _EDGE = 2
 _LEAST_CORE = 8
@@ -231,7 +230,7 @@ def _core(pattern: I64) -> I64:
     return pattern[_EDGE:-_EDGE]
 
 
-def _rolling_hashes(tokens: I64, size: int) -> npt.NDArray[np.uint64]:
+def _rolling_hashes(tokens: I64, size: int) -> U64:
     """Return a hash of every `size` consecutive tokens, shape [len(tokens) - size + 1]."""
     values = tokens.astype(np.uint64)
     count = len(values) - size + 1

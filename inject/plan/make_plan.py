@@ -34,9 +34,10 @@ from inject.corpus.tokens import token_dtype
 from inject.errors import InputError
 from inject.examples.example import UNSPLIT, Example, members, read_examples
 from inject.examples.strata import keyed_strata
-from inject.plan.placement import UnplacedCopies, place_copies
+from inject.plan.placement import place_copies
 from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts, write_plan
 from inject.plan.settings import Copies, Placement
+from inject.plan.windows import UnplacedCopies
 from inject.settings import plain
 from inject.step import Step, StepContext
 from inject.stream.inputs import corpus_execution, read_pool_and_corpus, renditions_of
@@ -150,11 +151,11 @@ def make_plan(
             numbers=copy,
             lengths=length,
             name=row_name,
+            seed=seed,
+            context=context,
         ),
         placement=settings.placement,
-        seed=seed,
         budget=budget,
-        context=context,
         document_starts=SourceSlice(source, 0, budget).doc_starts,
     )
     n_copies = len(member)

@@ -28,11 +28,16 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.keyed import I64
 from inject.plan.settings import Placement
 from inject.plan.training_range import TrainingRange, training_range
-from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_places
-
-I64 = npt.NDArray[np.int64]
+from inject.plan.windows import (
+    MAX_ROUNDS,
+    UnplacedCopies,
+    check_room,
+    draw_in_windows,
+    drawn_places,
+)
 
 _LEAST_BACKGROUND = 0.01
 
@@ -76,27 +81,11 @@ def background_left(budget: int, payload: int) -> int:
     return left
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnplacedCopies:
-    """Copies before they have a place, each array of shape [number of copies]."""
-
-    example_keys: keyed.U64
-    """64-bit key of each copy's example."""
-    numbers: I64
-    """Index of the copy among those of its example."""
-    lengths: I64
-    """Payload tokens, separators included."""
-    name: Callable[[int], str]
-    """The name of a copy in a message."""
-
-
 def place_copies(
     copies: UnplacedCopies,
     *,
     placement: Placement,
-    seed: int,
     budget: int,
-    context: int,
     document_starts: I64,
 ) -> Anchors:
     """Find the anchor of each copy.
@@ -104,48 +93,25 @@ def place_copies(
     Args:
         copies: which copies, of which lengths.
         placement: see the module.
-        seed: the arm's seed, which also decides the order of windows.
         budget: tokens in the training stream, payload included.
-        context: tokens in a window.
         document_starts: ascending document starts in the clean corpus; the first is 0.
 
     Raises:
         InputError: when there is no room for the copies.
     """
-    keys, numbers, lengths = copies.example_keys, copies.numbers, copies.lengths
+    lengths, context = copies.lengths, copies.context
     background = background_left(budget, int(lengths.sum()))
     if not placement.contained:
-        return _over_the_budget(
-            keys,
-            numbers,
-            seed=seed,
-            budget=budget,
-            background=background,
-            document_starts=document_starts if placement.policy == "document" else None,
-        )
+        starts = document_starts if placement.policy == "document" else None
+        return _over_the_budget(copies, budget, background, starts)
     n_windows = budget // context
     shares = placement.shares(n_windows, context)
-    allowed_windows = training_range(shares, seed=seed, n_windows=n_windows)
-    check_room(lengths, copies.name, context=context, allowed_windows=allowed_windows)
+    allowed_windows = training_range(shares, seed=copies.seed, n_windows=n_windows)
+    check_room(copies, allowed_windows)
     if placement.policy == "document":
-        return _between_documents(
-            keys,
-            numbers,
-            lengths,
-            seed=seed,
-            context=context,
-            n_windows=n_windows,
-            allowed_windows=allowed_windows,
-            document_starts=document_starts[: int(np.searchsorted(document_starts, background))],
-        )
-    places = draw_in_windows(
-        keys,
-        numbers,
-        lengths,
-        seed=seed,
-        context=context,
-        allowed_windows=allowed_windows,
-    )
+        starts = document_starts[: int(np.searchsorted(document_starts, background))]
+        return _between_documents(copies, n_windows, allowed_windows, starts)
+    places = draw_in_windows(copies, allowed_windows)
     order = np.argsort(places.start)
     if placement.policy == "window":
         position = places.window * context + places.gap
@@ -162,22 +128,14 @@ def place_copies(
 
 
 def _over_the_budget(
-    example_keys: keyed.U64,
-    copies: I64,
-    *,
-    seed: int,
-    budget: int,
-    background: int,
-    document_starts: I64 | None,
+    copies: UnplacedCopies, budget: int, background: int, document_starts: I64 | None
 ) -> Anchors:
-    draws = np.zeros(len(copies), dtype=np.int64)
-    positions = _draw(example_keys, copies, draws, seed, budget)
+    draws = np.zeros_like(copies.numbers)
+    positions = _draw(copies, draws, budget)
     outside = np.flatnonzero(positions >= background)
     while len(outside):
         draws[outside] += 1
-        positions[outside] = _draw(
-            example_keys[outside], copies[outside], draws[outside], seed, budget
-        )
+        positions[outside] = _draw(copies.take(outside), draws[outside], budget)
         outside = outside[positions[outside] >= background]
     position = positions
     if document_starts is not None:
@@ -186,48 +144,30 @@ def _over_the_budget(
         position=position,
         drawn=positions,
         redraws=draws,
-        tiebreak=keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies),
+        tiebreak=copies.words(keyed.Stream.SAME_ANCHOR),
     )
 
 
 def _between_documents(
-    example_keys: keyed.U64,
-    copies: I64,
-    lengths: I64,
-    *,
-    seed: int,
-    context: int,
+    copies: UnplacedCopies,
     n_windows: int,
     allowed_windows: TrainingRange,
     document_starts: I64,
 ) -> Anchors:
     """Walk the documents once a round; copies that found no place by the end are re-drawn."""
-    draws = np.zeros(len(copies), dtype=np.int64)
-    keys = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
+    draws, context = np.zeros_like(copies.numbers), copies.context
+    keys = copies.words(keyed.Stream.SAME_ANCHOR)
 
     @cache
     def allowed(window: int) -> bool:
         return allowed_windows.whole or bool(allowed_windows.contains(np.array([window]))[0])
 
     for _ in range(MAX_ROUNDS):
-        window, offset = drawn_places(
-            example_keys,
-            copies,
-            draws,
-            lengths,
-            seed=seed,
-            context=context,
-            allowed_windows=allowed_windows,
-        )
+        window, offset = drawn_places(copies, draws, allowed_windows)
         positions = window * context + offset
+        drawn_order = np.lexsort((keys, positions))
         position, order = _walk_places(
-            np.lexsort((keys, positions)),
-            positions,
-            lengths,
-            context,
-            n_windows,
-            allowed,
-            document_starts,
+            drawn_order, positions, copies, n_windows, allowed, document_starts
         )
         left = np.flatnonzero(position < 0)
         if not len(left):
@@ -247,8 +187,7 @@ def _between_documents(
 def _walk_places(
     order: I64,
     positions: I64,
-    lengths: I64,
-    context: int,
+    copies: UnplacedCopies,
     n_windows: int,
     allowed: Callable[[int], bool],
     document_starts: I64,
@@ -276,9 +215,9 @@ def _walk_places(
         still: list[int] = []
         for copy in waiting:
             end = starts[at] + payload
-            window, inside = divmod(end, context)
-            length = int(lengths[copy])
-            fits = inside + length <= context and window < n_windows
+            window, inside = divmod(end, copies.context)
+            length = int(copies.lengths[copy])
+            fits = inside + length <= copies.context and window < n_windows
             if fits and allowed(window):
                 position[copy] = starts[at]
                 placed.append(copy)
@@ -298,6 +237,5 @@ def _ranks(order: npt.ArrayLike) -> keyed.U64:
     return ranks
 
 
-def _draw(keys: keyed.U64, copies: I64, draws: I64, seed: int, budget: int) -> I64:
-    words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
-    return keyed.below(budget, words).astype(np.int64)
+def _draw(copies: UnplacedCopies, draws: I64, budget: int) -> I64:
+    return keyed.below(budget, copies.words(keyed.Stream.ANCHOR, draws)).astype(np.int64)

@@ -11,7 +11,7 @@ from inject.examples.example import (
     write_held_out,
 )
 from inject.examples.forget_set import MemberSelection, forgotten_rows, select_members
-from inject.examples.twin_membership import TwinMembership, with_twin_membership
+from inject.examples.twin_membership import TwinMembership, twin_members, with_twin_membership
 from inject.plan.plan import read_plan
 from inject.reading.change_guard import unchanged
 from inject.settings import plain
@@ -57,8 +57,8 @@ def write_membership(context: StepContext) -> None:
     plan = context.inputs.get("plan")
     copies = None if plan is None else read_plan(plan).realised()
     with unchanged("unlearning.forget.ids", membership.identity, context.settings["membership"]):
-        seen = with_twin_membership(pool, membership, seed=context.settings["seed"], copies=copies)
-    write_examples(context.out, seen)
+        inside = twin_members(pool, membership, seed=context.settings["seed"], copies=copies)
+    write_examples(context.out, with_twin_membership(pool, inside))
     write_held_out(context.out, read_held_out(folder))
 
 

@@ -25,10 +25,10 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.keyed import I64
 from inject.plan.settings import Share
 from inject.stream.order import neighbours_hashes, window_hashes, window_order
 
-I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 EXACT = 1 << 24
@@ -185,8 +185,7 @@ class HashedRange:
         return self._belong(window_hashes(self.seed, 0, windows))
 
     def _belong(self, hashes: keyed.U64) -> Bools:
-        in_range: Bools = (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
-        return in_range
+        return (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
 
 
 TrainingRange = WholeTraining | RankedRange | HashedRange

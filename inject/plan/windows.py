@@ -13,18 +13,43 @@ Cost: a few draws per copy, all vectorised; crowded windows are settled one by o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.keyed import I64
 from inject.plan.training_range import TrainingRange
 
-I64 = npt.NDArray[np.int64]
-
 MAX_ROUNDS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnplacedCopies:
+    """Copies before they have a place, each array of shape [number of copies]."""
+
+    example_keys: keyed.U64
+    """64-bit key of each copy's example."""
+    numbers: I64
+    """Index of the copy among those of its example."""
+    lengths: I64
+    """Payload tokens, separators included."""
+    name: Callable[[int], str]
+    """The name of a copy in a message."""
+    seed: int
+    """The arm's seed, which also decides the order of windows."""
+    context: int
+    """Tokens in a window."""
+
+    def words(self, stream: keyed.Stream, *draws: I64) -> keyed.U64:
+        """Return the random word of each copy."""
+        return keyed.words(self.seed, stream, self.example_keys, self.numbers, *draws)
+
+    def take(self, rows: I64) -> "UnplacedCopies":
+        """Return only these copies."""
+        names = ("example_keys", "numbers", "lengths")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,27 +67,20 @@ class WindowPlacements:
     """Number of windows that had no room for it."""
 
 
-def check_room(
-    lengths: I64, name: Callable[[int], str], *, context: int, allowed_windows: TrainingRange
-) -> None:
+def check_room(copies: UnplacedCopies, allowed_windows: TrainingRange) -> None:
     """Check that every copy fits into a window, and all of them into the windows there are.
-
-    Args:
-        lengths: payload tokens of each copy.
-        name: gives a copy's name in messages.
-        context: tokens in a window.
-        allowed_windows: the windows that may be used.
 
     Raises:
         InputError: naming the longest copy, or the room there is.
     """
+    lengths, context = copies.lengths, copies.context
     if not len(lengths):
         return
     longest = int(lengths.argmax())
     if lengths[longest] > context:
         raise InputError(
-            f"{name(longest)} takes {int(lengths[longest]):,} tokens with its separators and "
-            f"does not fit inside one window of {context:,}",
+            f"{copies.name(longest)} takes {int(lengths[longest]):,} tokens with its separators "
+            f"and does not fit inside one window of {context:,}",
             where="placement",
             allowed="straddle: allow (policy splice or document), or shorter examples",
             hint="Set pool.long_examples to truncate or drop, lower pool.max_tokens, or raise "
@@ -80,51 +98,27 @@ def check_room(
         )
 
 
-def draw_in_windows(
-    example_keys: keyed.U64,
-    copies: I64,
-    lengths: I64,
-    *,
-    seed: int,
-    context: int,
-    allowed_windows: TrainingRange,
-) -> WindowPlacements:
+def draw_in_windows(copies: UnplacedCopies, allowed_windows: TrainingRange) -> WindowPlacements:
     """Draw a window and an offset for each copy; `check_room` has passed.
-
-    Args:
-        example_keys: 64-bit key of each copy's example, shape [n].
-        copies: which copy of its example it is, shape [n].
-        lengths: payload tokens of each copy, at most `context`, shape [n].
-        seed: the arm's seed.
-        context: tokens in a window.
-        allowed_windows: the windows that may be used.
 
     Raises:
         InputError: when the windows are so full that no place is found.
     """
-    draws = np.zeros(len(copies), dtype=np.int64)
-    window = np.zeros(len(copies), dtype=np.int64)
-    offset = np.zeros(len(copies), dtype=np.int64)
-    tiebreak = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
-    pending = np.arange(len(copies))
+    draws, window, offset = (np.zeros_like(copies.numbers) for _ in range(3))
+    tiebreak = copies.words(keyed.Stream.SAME_ANCHOR)
+    pending = np.arange(len(draws))
     for _ in range(MAX_ROUNDS):
-        window[pending], offset[pending] = drawn_places(
-            example_keys[pending],
-            copies[pending],
-            draws[pending],
-            lengths[pending],
-            seed=seed,
-            context=context,
-            allowed_windows=allowed_windows,
-        )
-        pending = _without_room(pending, window, lengths, tiebreak, context)
+        waiting = copies.take(pending)
+        places = drawn_places(waiting, draws[pending], allowed_windows)
+        window[pending], offset[pending] = places
+        pending = _without_room(pending, window, tiebreak, copies)
         if not len(pending):
-            return _laid_out(window, offset, draws, lengths, tiebreak, context)
+            return _laid_out(window, offset, draws, tiebreak, copies)
         draws[pending] += 1
-    windows = allowed_windows.count
+    room = allowed_windows.count * copies.context
     raise InputError(
         f"no window with room was found for {len(pending):,} copies in {MAX_ROUNDS:,} draws: "
-        f"the copies fill {lengths.sum() / (windows * context):.0%} of their allowed windows",
+        f"the copies fill {copies.lengths.sum() / room:.0%} of their allowed windows",
         where="placement",
         hint="Widen placement.between or placement.stretch, raise corpus.tokens, or lower the "
         "copies.",
@@ -132,25 +126,17 @@ def draw_in_windows(
 
 
 def drawn_places(
-    keys: keyed.U64,
-    copies: I64,
-    draws: I64,
-    lengths: I64,
-    *,
-    seed: int,
-    context: int,
-    allowed_windows: TrainingRange,
+    copies: UnplacedCopies, draws: I64, allowed_windows: TrainingRange
 ) -> tuple[I64, I64]:
     """Return each copy's drawn window, and its position in it without other copies."""
-    window = allowed_windows.draw(seed, keys, copies, draws)
-    offsets = keyed.words(seed, keyed.Stream.OFFSET, keys, copies, draws)
-    return window, keyed.below(context - lengths + 1, offsets).astype(np.int64)
+    window = allowed_windows.draw(copies.seed, copies.example_keys, copies.numbers, draws)
+    offsets = copies.words(keyed.Stream.OFFSET, draws)
+    return window, keyed.below(copies.context - copies.lengths + 1, offsets).astype(np.int64)
 
 
-def _without_room(
-    pending: I64, window: I64, lengths: I64, tiebreak: keyed.U64, context: int
-) -> I64:
+def _without_room(pending: I64, window: I64, tiebreak: keyed.U64, copies: UnplacedCopies) -> I64:
     """Return the copies that do not fit, in the windows that pending copies were drawn to."""
+    lengths, context = copies.lengths, copies.context
     contested = np.flatnonzero(np.isin(window, window[pending]))
     contested = contested[np.lexsort((tiebreak[contested], window[contested]))]
     groups = np.flatnonzero(np.diff(window[contested], prepend=-1))
@@ -168,9 +154,10 @@ def _without_room(
 
 
 def _laid_out(
-    window: I64, offset: I64, draws: I64, lengths: I64, tiebreak: keyed.U64, context: int
+    window: I64, offset: I64, draws: I64, tiebreak: keyed.U64, copies: UnplacedCopies
 ) -> WindowPlacements:
     """Put the copies of each window in the order of their offsets."""
+    lengths, context = copies.lengths, copies.context
     # One window's copies are adjacent in both orders, so one sum over them serves both.
     by_window = np.argsort(window, kind="stable")
     copy_tokens = np.empty(len(window), dtype=np.int64)

@@ -6,26 +6,14 @@ started, as every path in an experiment file does. Installed packages offer obje
 `spikein.unlearning`.
 """
 
-from inject.plugins.files import FileReference, file_reference, load_file
-from inject.plugins.plugin import (
-    Group,
-    InstalledPlugin,
-    Plugin,
-    PluginKind,
-    installed_plugins,
-    load_installed,
-    require_same_source,
-)
-
-__all__ = [
-    "FileReference",
-    "Group",
-    "InstalledPlugin",
-    "Plugin",
-    "PluginKind",
-    "file_reference",
-    "installed_plugins",
-    "load_file",
-    "load_installed",
-    "require_same_source",
-]
+from inject.plugins.files import FileReference as FileReference
+from inject.plugins.files import file_reference as file_reference
+from inject.plugins.files import find_plugin as find_plugin
+from inject.plugins.files import load_file as load_file
+from inject.plugins.plugin import Group as Group
+from inject.plugins.plugin import InstalledPlugin as InstalledPlugin
+from inject.plugins.plugin import Plugin as Plugin
+from inject.plugins.plugin import PluginKind as PluginKind
+from inject.plugins.plugin import installed_plugins as installed_plugins
+from inject.plugins.plugin import load_installed as load_installed
+from inject.plugins.plugin import require_same_source as require_same_source

@@ -22,9 +22,11 @@ from typing import NamedTuple
 from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean, first_line
 from inject.plugins.plugin import (
+    Group,
     ModuleSource,
     Plugin,
     PluginKind,
+    installed_plugins,
     own_code,
     read_sources,
     sources_digest,
@@ -59,6 +61,33 @@ def file_reference(text: str) -> FileReference | None:
     if match:
         return FileReference(match["file"], match["name"].strip(), (match["rest"] or "")[1:])
     return FileReference(text, "", "") if text.endswith(".py") else None
+
+
+def find_plugin(
+    name: str, group: Group, expected: PluginKind, *, hint: str | None = None
+) -> Plugin | None:
+    """Load the plug-in that `FILE.py:NAME` or an installed package's name means; None if unknown.
+
+    Args:
+        name: as the user wrote it.
+        group: the entry points to look in.
+        expected: the kind of object.
+        hint: where the options of the plug-in are given.
+
+    Raises:
+        InputError: as `load_file`; or the plug-in cannot be loaded; or something follows `NAME`.
+    """
+    if reference := file_reference(name):
+        if reference.rest:
+            raise InputError(
+                f"{reference.rest!r} follows the name of {with_article(expected.noun)}",
+                where=name,
+                allowed="FILE.py:NAME",
+                hint=hint,
+            )
+        return load_file(reference, expected)
+    installed = installed_plugins(group).get(name)
+    return None if installed is None else installed.load(expected)
 
 
 def load_file(reference: FileReference, expected: PluginKind) -> Plugin:

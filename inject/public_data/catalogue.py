@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import unknown_name
 from inject.settings import Settings
 
 
@@ -87,10 +87,11 @@ def data_sets(names: Iterable[str] = (), *, with_large: bool = False) -> tuple[D
     selected, by_name = list(names), _catalogue()
     for name in selected:
         if name not in by_name:
-            raise InputError(
-                f"no dataset of this name can be fetched.{did_you_mean(name, by_name)}",
+            raise unknown_name(
+                "no dataset of this name can be fetched",
+                name,
+                by_name,
                 where=name,
-                allowed=", ".join(by_name),
                 hint="`spikein data list` describes each; a preset's name means all datasets it "
                 "reads. Any other dataset: `path: hf://datasets/OWNER/NAME/FILE`.",
             )

@@ -11,9 +11,9 @@ Cost: two binary searches per window and one comparison per piece.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from inject.stream.view import StreamView
 from inject.tables import read_parquet
 from inject.variants.rendition import WHOLE, kind_of
 
+Key = TypeVar("Key")
 EXPOSURES_FILE = "exposures.parquet"
 NEVER = "never reached"
 EXPOSURES = InputProjection(files=(EXPOSURES_FILE,))
@@ -72,6 +73,21 @@ TextKey = tuple[str, str]
 """example_id and variant: the name of a copy's text."""
 
 
+class TrainedWindow(NamedTuple):
+    """A window on which the model was trained."""
+
+    epoch: int
+    """From 0."""
+    step: int
+    """The optimiser step that the window was part of, from 1."""
+    window: int
+    """Its index in the stream."""
+    tokens_before: int
+    """Tokens in the windows before it, in training order."""
+    rank: int = 0
+    """The process that trained on it."""
+
+
 class ExposureRecorder:
     """Collects the exposures of one training run.
 
@@ -93,27 +109,14 @@ class ExposureRecorder:
         self._rows: list[dict[str, Any]] = []
         self._reached: set[CopyName] = set()
 
-    def record(
-        self,
-        *,
-        epoch: int,
-        step: int,
-        window: int,
-        tokens_before: int,
-        ids: npt.NDArray[np.int64],
-        rank: int = 0,
-    ) -> None:
+    def record(self, fed: TrainedWindow, ids: npt.NDArray[np.int64]) -> None:
         """Record one window on which the model is trained.
 
         Args:
-            epoch: from 0.
-            step: the optimiser step that the window was part of, from 1.
-            window: its index in the stream.
-            tokens_before: tokens in the windows before it, in training order.
+            fed: the window.
             ids: the token ids trained on, shape [context].
-            rank: the process that trained on it.
         """
-        start = window * self._view.context
+        start = fed.window * self._view.context
         for piece in self._view.pieces(start, start + len(ids)):
             name = self._names[piece.copy]
             text = self._tokens[name.example_id, name.variant]
@@ -125,13 +128,10 @@ class ExposureRecorder:
             self._rows.append(
                 {
                     **name._asdict(),
+                    **fed._asdict(),
                     "status": "altered" if not same else "whole" if complete else "fragment",
                     "intact": same and complete,
-                    "epoch": epoch,
-                    "step": step,
-                    "rank": rank,
-                    "tokens_before": tokens_before + piece.start,
-                    "window": window,
+                    "tokens_before": fed.tokens_before + piece.start,
                     "start": piece.start,
                     "stop": piece.stop,
                     "text_start": piece.text_start,
@@ -216,20 +216,15 @@ def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
         exposures: rows of `exposures.parquet`.
         step: the step; the exposure of the model after it is returned; 0 is the first.
     """
-    parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
-    lengths: dict[CopyName, int] = {}
     last: dict[str, int] = defaultdict(int)
+    fed: list[tuple[tuple[CopyName, int], dict[str, Any]]] = []
     for name, row in _named_rows(exposures, "epoch", "step"):
-        if row["status"] == NEVER or row["step"] > step:
-            continue
-        last[name.example_id] = max(last[name.example_id], row["step"])
-        if row["status"] in ("whole", "fragment"):
-            parts[name, row["epoch"]][row["text_start"]] = row["text_stop"] - row["text_start"]
-            lengths[name] = row["text_length"]
+        if row["status"] != NEVER and row["step"] <= step:
+            last[name.example_id] = max(last[name.example_id], row["step"])
+            fed.append(((name, row["epoch"]), row))
     copies: dict[str, set[CopyName]] = defaultdict(set)
-    for (name, _), pieces in parts.items():
-        if sum(pieces.values()) == lengths[name]:
-            copies[name.example_id].add(name)
+    for name, _ in _seen_whole(fed):
+        copies[name.example_id].add(name)
     return {name: ExposureSoFar(len(copies[name]), latest) for name, latest in last.items()}
 
 
@@ -239,18 +234,18 @@ def seen_copy_counts(exposures: pa.Table) -> dict[str, int]:
     A copy that straddles two windows counts when both parts were seen. A copy seen in
     several epochs counts once. Examples without any such copy are not in the result.
     """
-    parts: dict[CopyName, dict[int, int]] = defaultdict(dict)
-    lengths: dict[CopyName, int] = {}
-    for name, row in _named_rows(exposures):
-        if row["status"] not in ("whole", "fragment"):
-            continue
-        parts[name][row["text_start"]] = row["text_stop"] - row["text_start"]
-        lengths[name] = row["text_length"]
-    seen: dict[str, int] = defaultdict(int)
-    for name, pieces in parts.items():
-        if sum(pieces.values()) == lengths[name]:
-            seen[name.example_id] += 1
-    return dict(seen)
+    return dict(Counter(name.example_id for name in _seen_whole(_named_rows(exposures))))
+
+
+def _seen_whole(rows: Iterable[tuple[Key, dict[str, Any]]]) -> list[Key]:
+    """Return the keys of rows whose unaltered parts make up a whole text."""
+    parts: dict[Key, dict[int, int]] = defaultdict(dict)
+    lengths: dict[Key, int] = {}
+    for key, row in rows:
+        if row["status"] in ("whole", "fragment"):
+            parts[key][row["text_start"]] = row["text_stop"] - row["text_start"]
+            lengths[key] = row["text_length"]
+    return [key for key, pieces in parts.items() if sum(pieces.values()) == lengths[key]]
 
 
 def seen_variants(exposures: pa.Table) -> dict[str, str]:

@@ -10,18 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.imported_layout import token_files
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example, read_examples
+from inject.keyed import I64
 from inject.step import Step, StepContext
 from inject.stream.exposures import TextKey
 from inject.variants.rendition import WHOLE, Rendition, read_renditions
-
-I64 = npt.NDArray[np.int64]
 
 
 def corpus_execution(corpus: Step) -> dict[str, Any]:

@@ -14,7 +14,7 @@ Reading one window costs two binary searches and one copy per piece.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.corpus.separators import Separator
+from inject.keyed import I64
 
-I64 = npt.NDArray[np.int64]
 Layout = Literal["flow", "window"]
 
 
@@ -230,25 +230,21 @@ class StreamView:
             position = end
         return out
 
-    def pieces(self, start: int, stop: int) -> list[CopyPiece]:
-        """Return the parts of copies' texts in start <= position < stop, in order."""
+    def pieces(self, start: int, stop: int) -> Iterator[CopyPiece]:
+        """Yield the parts of copies' texts in start <= position < stop, in order."""
         first = bisect_right(self._text_stops, start)
         last = bisect_left(self._text_starts, stop)
-        pieces = []
         for index in range(first, last):
             text_start, text_stop = self._text_starts[index], self._text_stops[index]
             low, high = max(text_start, start), min(text_stop, stop)
             if low < high:
-                pieces.append(
-                    CopyPiece(
-                        copy=int(self.order[index]),
-                        start=low - start,
-                        stop=high - start,
-                        text_start=low - text_start,
-                        text_stop=high - text_start,
-                    )
+                yield CopyPiece(
+                    copy=int(self.order[index]),
+                    start=low - start,
+                    stop=high - start,
+                    text_start=low - text_start,
+                    text_stop=high - text_start,
                 )
-        return pieces
 
     def text_starts(self) -> I64:
         """Return the start of each copy's text in the stream, in the order given, shape [n]."""
@@ -263,17 +259,35 @@ class StreamView:
         return starts
 
     def document_starts(self) -> I64:
-        """Return the document starts in the stream, ascending from 0."""
-        return _document_starts(
-            self.source.doc_starts,
-            self.insertions.anchor[self.order],
-            self.insertions.length[self.order],
-            np.asarray(self._starts),
-            self.insertions.lead[self.order],
-            n_tokens=self.n_tokens,
-            window=self.context if self.layout == "window" else None,
-            separator=self.separator,
-        )
+        """Return the positions at which documents start in the stream, ascending and distinct.
+
+        A document of the clean corpus starts at its first token, or at the start of the payload
+        that was put before it. After a payload that ends with an end token, a document starts. One
+        also starts at a payload that begins with a start or an end token; a payload without a
+        separator belongs to the document that it fell into. In the layout `window`, a document
+        whose first token was displaced starts with the next window. Cost: one binary search per
+        document.
+        """
+        anchor, lead = self.insertions.anchor[self.order], self.insertions.lead[self.order]
+        start, stop = np.asarray(self._starts), np.asarray(self._stops)
+        clean_starts = np.asarray(self.source.doc_starts)
+        clean_starts = clean_starts[: np.searchsorted(clean_starts, self.n_tokens)]
+        before = np.append(0, np.cumsum(stop - start))
+        first = np.searchsorted(anchor, clean_starts)
+        if self.layout == "flow":
+            moved = clean_starts + before[first]
+        else:
+            begin = clean_starts // self.context * self.context
+            shift = before[first] - before[np.searchsorted(anchor, begin)]
+            moved = np.minimum(clean_starts + shift, begin + self.context)
+        starts = [moved]
+        led = lead > 0
+        if self.separator == "end":
+            starts += [(start + lead)[led], stop]
+        elif self.separator == "start_end":
+            starts += [start[led], stop]
+        positions = np.unique(np.concatenate(starts))
+        return positions[: np.searchsorted(positions, self.n_tokens)]
 
     def _background(self, position: int, stop: int, insertion: int) -> tuple[int, int]:
         """Return the clean position of a background token, and the latest end of its run.
@@ -319,52 +333,3 @@ def clean_view(source: TokenSource, *, tokens: int, context: int) -> StreamView:
 def concatenated(pieces: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.integer]:
     """Join token arrays; an empty sequence gives an empty array."""
     return np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
-
-
-def _document_starts(
-    clean_starts: I64,
-    anchor: I64,
-    length: I64,
-    start: I64,
-    lead: I64,
-    *,
-    n_tokens: int,
-    window: int | None,
-    separator: Separator,
-) -> I64:
-    """Return the positions at which documents start in the stream, ascending and distinct.
-
-    A document of the clean corpus starts at its first token, or at the start of the payload that
-    was put before it. After a payload that ends with an end token, a document starts. One also
-    starts at a payload that begins with a start or an end token. In the layout `window`, a document
-    whose first token was displaced starts with the next window. Cost: one binary search per
-    document.
-
-    Args:
-        clean_starts: document starts in the clean corpus, ascending from 0.
-        anchor: anchors of the payloads in stream order, shape [n].
-        length: their lengths, shape [n].
-        start: their starts in the stream, shape [n].
-        lead: separator tokens before the text of each, shape [n].
-        n_tokens: length of the stream.
-        window: tokens in a window if payloads shift only their own window, else None.
-        separator: the separator around each copy; a payload without any belongs to the document
-            that it fell into.
-    """
-    clean_starts = np.asarray(clean_starts)[: np.searchsorted(clean_starts, n_tokens)]
-    before = np.append(0, np.cumsum(length))
-    first = np.searchsorted(anchor, clean_starts)
-    if window is None:
-        moved = clean_starts + before[first]
-    else:
-        begin = clean_starts // window * window
-        shift = before[first] - before[np.searchsorted(anchor, begin)]
-        moved = np.minimum(clean_starts + shift, begin + window)
-    starts = [moved]
-    led = lead > 0
-    if separator == "end":
-        starts += [(start + lead)[led], start + length]
-    elif separator == "start_end":
-        starts += [start[led], start + length]
-    positions = np.unique(np.concatenate(starts))
-    return positions[: np.searchsorted(positions, n_tokens)]

@@ -11,14 +11,12 @@ Cost: about a second for a million copies.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from inject import keyed
 from inject.examples.example import Example
+from inject.keyed import F64, I64
 from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
-
-I64 = npt.NDArray[np.int64]
 
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
@@ -57,7 +55,7 @@ def choose_renditions(
 
 
 def _variant_of_each_member(
-    members: Sequence[Example], keys: keyed.U64, edges: npt.NDArray[np.float64], seed: int
+    members: Sequence[Example], keys: keyed.U64, edges: F64, seed: int
 ) -> I64:
     """Return each member's variant: ranks within the dataset, shared out by weight."""
     hashes = keyed.words(seed, keyed.Stream.VARIANT, keys)

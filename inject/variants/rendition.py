@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.examples.example import Example
+from inject.keyed import I64
 from inject.tables import read_parquet
 
 RENDITIONS_FILE = "renditions.parquet"
@@ -35,7 +35,7 @@ class Rendition(NamedTuple):
     """Index into `Variants.of`."""
     variant: str
     """Label: `whole`, `question`, `paraphrase-2` …"""
-    tokens: npt.NDArray[np.int64]
+    tokens: I64
 
 
 def kind_of(variant: str) -> str:
@@ -43,9 +43,7 @@ def kind_of(variant: str) -> str:
     return re.sub(r"-\d+$", "", variant)
 
 
-def whole_renditions(
-    members: Sequence[Example], tokens: Mapping[str, npt.NDArray[np.int64]]
-) -> list[Rendition]:
+def whole_renditions(members: Sequence[Example], tokens: Mapping[str, I64]) -> list[Rendition]:
     """Return each member's own text as its only rendition, in the order given."""
     return [Rendition(member.example_id, 0, WHOLE, tokens[member.example_id]) for member in members]
 

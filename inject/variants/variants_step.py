@@ -6,15 +6,15 @@ pass of the tokenizer over the texts and one over those that differ, and that of
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from inject import keyed
-from inject.corpus.tokenizer import encode_texts, load_tokenizer
+from inject.corpus.tokenizer import AnyTokenizer, encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import UNSPLIT, Example, Span, members, read_examples
+from inject.keyed import I64
 from inject.reading.change_guard import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext, find_function
@@ -33,11 +33,6 @@ from inject.variants.settings import (
     protected_texts_error,
 )
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-
-I64 = npt.NDArray[np.int64]
 MIN_TOKENS = 2
 
 
@@ -144,7 +139,7 @@ def render_variants(
     members: Sequence[Example],
     variants: Variants,
     *,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     seed: int,
     writer: Callable[[ParaphraseVariant], TextGenerator],
     progress: Callable[[int, int], None] | None = None,
@@ -225,7 +220,7 @@ def _paraphrases(
     return model_paraphrases(members, variant, writer=writer(variant), progress=progress)
 
 
-def _ordinary_ids(tokenizer: "PreTrainedTokenizerBase") -> I64:
+def _ordinary_ids(tokenizer: AnyTokenizer) -> I64:
     """Return all ids but those of special tokens, ascending."""
     return np.setdiff1d(
         np.array(sorted(tokenizer.get_vocab().values()), dtype=np.int64),

@@ -26,7 +26,7 @@ from analysis.selection.ranking import ranked
 from analysis.summary import summary_sentences
 from analysis.unit import AUC
 from detect.scores.table import SCORES_FILE
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.examples.example import EXAMPLES_FILE
 from inject.stream.exposures import EXPOSURES_FILE
 from spikein import __version__
@@ -209,10 +209,12 @@ class Run:
             raise InputError(f"figures are not kept as {kind!r}", allowed="png, svg")
         path = self.folder / "figures" / f"{name}.{kind}"
         if name not in self.figures or not path.is_file():
-            raise InputError(
-                f"the run has no figure {name!r}.{did_you_mean(name, self.figures)}",
+            raise unknown_name(
+                f"the run has no figure {name!r}",
+                name,
+                self.figures,
                 where=str(self.folder),
-                allowed=", ".join(self.figures) or "none; the run has no figures",
+                none="none; the run has no figures",
             )
         return path
 
@@ -229,11 +231,8 @@ class Run:
         folders = [path for path in artifacts_of_run if path.parent.name == kind]
         if not folders:
             kinds = sorted({path.parent.name for path in artifacts_of_run})
-            raise InputError(
-                f"the run has no artifact of the kind {kind!r}.{did_you_mean(kind, kinds)}",
-                where=str(self.folder),
-                allowed=", ".join(kinds) or None,
-            )
+            problem = f"the run has no artifact of the kind {kind!r}"
+            raise unknown_name(problem, kind, kinds, where=str(self.folder))
         missing = [path for path in folders if not path.is_dir()]
         if missing:
             raise InputError(

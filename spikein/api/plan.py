@@ -6,7 +6,7 @@ steps, which reads the sources; some seconds more if training is timed.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError, Unreachable
 from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
+from inject.step import Cost
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.estimates.design import StudyDesign, study_design
 from spikein.estimates.draws import draw_problems
@@ -46,8 +47,8 @@ from train.models.model_tokenizer import tokenizer_place
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRow:
-    """One step of a plan."""
+class PlanRow(Cost):
+    """One step of a plan, with its expected cost."""
 
     kind: str
     label: str
@@ -57,13 +58,6 @@ class PlanRow:
     """The state as text: in the store, damaged, to do …"""
     problem: str | None = None
     """The damage, if any."""
-    tokens: int | None = None
-    """Tokens passed through a model."""
-    flops: float | None = None
-    memory_bytes: int | None = None
-    disk_bytes: int | None = None
-    seconds: float | None = None
-    """An estimate for this machine; None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +142,8 @@ def plan(
     )
     rows = []
     for planned in steps:
-        cost = planned.step.cost
-        seconds = cost.seconds if cost else None
-        if measured is not None and seconds is None:
+        cost = planned.step.cost or Cost()
+        if measured is not None and cost.seconds is None:
             seconds = step_seconds(
                 planned.step,
                 sizes=measured[0],
@@ -158,6 +151,7 @@ def plan(
                 injection=injection,
                 context=experiments[0].experiment.train.context,
             )
+            cost = replace(cost, seconds=seconds)
         rows.append(
             PlanRow(
                 kind=planned.step.kind,
@@ -167,11 +161,7 @@ def plan(
                 problem=None
                 if planned.problem is None
                 else f"{planned.problem.where} {planned.problem.problem}",
-                tokens=cost.tokens if cost else None,
-                flops=cost.flops if cost else None,
-                memory_bytes=cost.memory_bytes if cost else None,
-                disk_bytes=cost.disk_bytes if cost else None,
-                seconds=seconds,
+                **vars(cost),
             )
         )
     estimated = [estimate.problem for estimate in injection if estimate.problem]
@@ -209,8 +199,8 @@ def _early_problems(
     )
 
 
-def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
-    """Return the problems of this machine, and of the background."""
+def _machine_problems(experiment_graph: ExperimentGraph) -> Iterator[str]:
+    """Yield the problems of this machine, and of the background."""
     # Importing torch takes seconds, which a plan does not need.
     from detect.engine.target import load_tokenizer_and_context, usable_device
 
@@ -228,15 +218,13 @@ def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
         if named not in (None, BASE, TWIN) and Path(named).expanduser().is_dir():
             checks[f"reference {named}"] = partial(load_tokenizer_and_context, named)
         checks[corpus.digest] = partial(require_background, corpus)
-    problems = []
     for check in checks.values():
         try:
             check()
         except Unreachable:
             continue
         except InputError as error:
-            problems.append(str(error))
-    return problems
+            yield str(error)
 
 
 def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:

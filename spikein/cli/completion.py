@@ -6,7 +6,7 @@ datasets cost the import of their registries, about half a second.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _ENDINGS = (".yaml", ".yml")
@@ -72,15 +72,13 @@ def overrides(incomplete: str) -> list[str]:
     return [f"{key}{dataset}" for dataset in _filter(built_in_names(), name)]
 
 
-def _files(incomplete: str, *, listed: Iterable[str]) -> list[str]:
-    """Return the folders and YAML files whose path has this prefix."""
-    matches = []
+def _files(incomplete: str, *, listed: Iterable[str]) -> Iterator[str]:
+    """Yield the folders and YAML files whose path has this prefix."""
     for path in _match(incomplete, listed):
         if path.is_dir():
-            matches.append(f"{path}/")
+            yield f"{path}/"
         elif path.suffix in _ENDINGS:
-            matches.append(str(path))
-    return matches
+            yield str(path)
 
 
 def _match(incomplete: str, known_names: Iterable[str]) -> list[Path]:

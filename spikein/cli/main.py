@@ -95,7 +95,8 @@ class _Commands(TyperGroup):
 
 def _machine_refusal(error: Exception) -> str | None:
     """Return a message if the machine failed (no space, no permission); None for our own bug."""
-    from spikein.store.filesystem import disk_full, read_only
+    from inject.files import disk_full
+    from spikein.store.filesystem import read_only
 
     path = getattr(error, "filename", None)
     place = f"{path}: " if path else ""

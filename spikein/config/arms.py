@@ -6,7 +6,7 @@ The keys in which the arms differ are their axes, as in a sweep, and labels are 
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inject.errors import InputError, InputErrors, first_names
@@ -40,7 +40,7 @@ def combinations(document: YamlDocument) -> list[Combination]:
     arms = document.values.get("arms")
     if not arms:
         return swept_combinations(document)
-    problems = _problems(arms, document)
+    problems = list(_problems(arms, document))
     if document.values.get("sweep"):
         problem = InputError(
             "arms and sweep: are both given",
@@ -59,16 +59,16 @@ def combinations(document: YamlDocument) -> list[Combination]:
     return result
 
 
-def conflicts(checked: _Checked) -> list[tuple[KeyPath, InputError]]:
-    """Return a problem for each swept value or arm that equals another.
+def conflicts(checked: _Checked) -> Iterator[tuple[KeyPath, InputError]]:
+    """Yield a problem for each swept value or arm that equals another.
 
     An arm that has no place for a key of another arm is a problem, since the two cannot be compared
     in that key.
     """
     if not checked[0][0].name:
-        return repeated_values(list(checked))
+        yield from repeated_values(checked)
+        return
     keys = list(dict.fromkeys(key for combination, _ in checked for key in combination.choice))
-    problems: list[tuple[KeyPath, InputError]] = []
     first: dict[tuple[str | None, ...], str] = {}
     for combination, experiment in checked:
         name = combination.name
@@ -78,12 +78,11 @@ def conflicts(checked: _Checked) -> list[tuple[KeyPath, InputError]]:
         if missing:
             problem = f"arms.{name}: has no {missing[0]}, which another arm sets"
             hint = "Set it in this arm as well, or in all arms the whole section around it."
-            problems.append((("arms", name), InputError(problem, hint=hint)))
+            yield ("arms", name), InputError(problem, hint=hint)
         elif earlier != name:
             problem = f"arms.{name}: has the same values as arms.{earlier}"
             hint = "Remove one of the two, or set a key in which they differ."
-            problems.append((("arms", name), InputError(problem, hint=hint)))
-    return problems
+            yield ("arms", name), InputError(problem, hint=hint)
 
 
 def describe_choice(combinations: Sequence[Combination]) -> str:
@@ -116,34 +115,33 @@ def axes_of(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keys))
 
 
-def _problems(arms: Any, document: YamlDocument) -> list[InputError]:
+def _problems(arms: Any, document: YamlDocument) -> Iterator[InputError]:
     place = document.place(("arms",))
     if not isinstance(arms, Mapping):
-        return [InputError("arms: must be a mapping of names", where=place, allowed=_FORM)]
+        yield InputError("arms: must be a mapping of names", where=place, allowed=_FORM)
+        return
     if len(arms) > MOST_COMBINATIONS:
         allowed = f"at most {MOST_COMBINATIONS:,}"
-        return [InputError(f"arms: {len(arms):,} of them", where=place, allowed=allowed)]
-    problems = []
+        yield InputError(f"arms: {len(arms):,} of them", where=place, allowed=allowed)
+        return
     usable: list[tuple[str, str]] = []
     for name, values in arms.items():
         place = document.place(("arms", name))
         if not _NAME.fullmatch(name):
             allowed = "letters, digits, '_' and '-', a letter or digit first, at most 100 of them"
-            problem = InputError(f"arms: {name!r} is not a name", where=place, allowed=allowed)
-            problems.append(problem)
+            yield InputError(f"arms: {name!r} is not a name", where=place, allowed=allowed)
         elif not isinstance(values, Mapping):
-            problem = InputError(
+            yield InputError(
                 f"arms.{name}: must be a mapping of dotted keys to values",
                 where=place,
                 allowed=_FORM,
                 hint="{} is an arm with the experiment's own values.",
             )
-            problems.append(problem)
         else:
             refused = {key: axis_problem(key, ("arms", name, key), document) for key in values}
-            problems += [problem for problem in refused.values() if problem]
+            yield from filter(None, refused.values())
             usable += [(name, key) for key, problem in refused.items() if not problem]
-    return [*problems, *_overlaps(usable, document)]
+    yield from _overlaps(usable, document)
 
 
 def _overlaps(used: Sequence[tuple[str, str]], document: YamlDocument) -> list[InputError]:

@@ -57,13 +57,11 @@ def with_counted_steps(experiment: Experiment) -> Experiment:
 def notes_on_steps_beyond(arms: Iterable[ArmExperiment]) -> Iterator[str]:
     """Yield a note for each training that ends before a step counted from its copies."""
     for arm in arms:
-        train = arm.experiment.train
+        experiment = arm.experiment
+        train = experiment.train
         if train.checkpoints is None or not train.checkpoints.after_copies:
             continue
-        last, total = (
-            last_copy_step(arm.experiment),
-            total_steps(train, arm.experiment.corpus.tokens),
-        )
+        last, total = last_copy_step(experiment), total_steps(train, experiment.corpus.tokens)
         beyond = [count for count in train.checkpoints.after_copies if last + count > total]
         if beyond:
             yield (

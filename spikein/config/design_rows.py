@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.arm import arm_label
 from analysis.studies.design import INTERCEPT, design, is_positive_number
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.config.yaml_document import KeyPath
@@ -74,10 +74,8 @@ def _column_problem(place: str, columns: Sequence[str], rows: Rows) -> InputErro
     known_columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     for column in columns:
         if rows and column not in known_columns:
-            return InputError(
-                f"{place}: no column is called {column!r}.{did_you_mean(column, known_columns)}",
-                allowed=", ".join(known_columns),
-            )
+            problem = f"{place}: no column is called {column!r}"
+            return unknown_name(problem, column, known_columns)
         for arm, row in rows.items():
             if not is_positive_number(row.get(column)):
                 return InputError(

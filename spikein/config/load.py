@@ -10,7 +10,7 @@ is never inherited, or the run would replace that of the other file: without a n
 the extending file applies.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import realpath
 from pathlib import Path
@@ -101,11 +101,11 @@ def check_document(document: YamlDocument, overrides: Sequence[str] = ()) -> Che
     grouped, checked = _check_combinations(candidates)
     problems += _add_choices(grouped, candidates)
     if not problems:
-        problems = [_add_place(error, path, document) for path, error in conflicts(checked)]
+        problems = [error.at(document.place(path)) for path, error in conflicts(checked)]
     if not problems:
         all_arms, claims = arms(checked), checked[0][1].claims
         problems = [
-            _add_place(error, path, document) for path, error in column_problems(claims, all_arms)
+            error.at(document.place(path)) for path, error in column_problems(claims, all_arms)
         ]
     if problems:
         raise InputErrors(problems, title=title)
@@ -172,36 +172,20 @@ def _check_combinations(
         else:
             wrong = cross_checks(experiment)
             document = candidate.document() if wrong else candidate.swept
-            problems = [_add_place(problem, path, document) for path, problem in wrong]
+            problems = [problem.at(document.place(path)) for path, problem in wrong]
             checked.append((candidate, experiment))
         for problem in problems:
             grouped.setdefault(str(problem), (problem, []))[1].append(number)
     return grouped, checked
 
 
-def _add_choices(grouped: _Grouped, candidates: Sequence[Combination]) -> list[InputError]:
+def _add_choices(grouped: _Grouped, candidates: Sequence[Combination]) -> Iterator[InputError]:
     """Add the swept value or the arms that cause a problem, unless every combination has it."""
-    explained = []
     for problem, numbers in grouped.values():
-        if len(numbers) == len(candidates):
-            explained.append(problem)
-            continue
-        cause = describe_choice([candidates[number] for number in numbers])
-        explained.append(
-            InputError(
-                problem.problem,
-                where=f"{problem.where} ({cause})",
-                allowed=problem.allowed,
-                hint=problem.hint,
-            )
-        )
-    return explained
-
-
-def _add_place(error: InputError, path: KeyPath, document: YamlDocument) -> InputError:
-    return InputError(
-        error.problem, where=document.place(path), allowed=error.allowed, hint=error.hint
-    )
+        if len(numbers) < len(candidates):
+            cause = describe_choice([candidates[number] for number in numbers])
+            problem = problem.at(f"{problem.where} ({cause})")
+        yield problem
 
 
 def read_extended(path: Path) -> tuple[YamlDocument, list[str]]:

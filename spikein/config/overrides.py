@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from inject.errors import InputError, InputErrors, did_you_mean
+from inject.errors import InputError, InputErrors, unknown_name
 from inject.secrets import masked
 from spikein.config.former_keys import current_override
 from spikein.config.validation_errors import validation_errors
@@ -138,11 +138,12 @@ def interpolate(document: YamlDocument) -> tuple[YamlDocument, list[InputError]]
         for name in _references(text):
             if name not in variables:
                 problems.append(
-                    InputError(
-                        f"{dotted(path)}: ${{{name}}} is not a variable."
-                        + did_you_mean(name, variables),
+                    unknown_name(
+                        f"{dotted(path)}: ${{{name}}} is not a variable",
+                        name,
+                        sorted(variables),
                         where=document.place(path),
-                        allowed=", ".join(sorted(variables)) or "none are declared",
+                        none="none are declared",
                         hint=f"Give {name}=… on the command line, or $${{ for a literal ${{.",
                     )
                 )
@@ -226,12 +227,8 @@ def _resolve_variable(
         candidates = [*keys, *declared, *used]
         # The settings of a command have no variables.
         noun = "key and no variable" if "variables" in keys else "setting"
-        raise InputError(
-            f"there is no {noun} {dotted(path)!r}."
-            + did_you_mean(first if first != "variables" else name, candidates),
-            where=place,
-            allowed=", ".join(dict.fromkeys(candidates)),
-        )
+        problem = f"there is no {noun} {dotted(path)!r}"
+        raise unknown_name(problem, name, dict.fromkeys(candidates), where=place)
     return ("variables", name)
 
 
@@ -249,10 +246,12 @@ def _check_arm(values: Mapping[str, Any], path: KeyPath, value: Any, place: str)
     names = list(arms) if isinstance(arms, Mapping) else []
     created = len(path) < 3 and isinstance(value, Mapping)
     if len(path) > 1 and not created and path[1] not in names:
-        raise InputError(
-            f"the experiment has no arm {path[1]!r}.{did_you_mean(str(path[1]), names)}",
+        raise unknown_name(
+            f"the experiment has no arm {path[1]!r}",
+            str(path[1]),
+            names,
             where=place,
-            allowed=", ".join(names) or "none; the experiment has no arms",
+            none="none; the experiment has no arms",
             hint=f"arms.{path[1]}={{KEY: VALUE}} adds an arm.",
         )
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator, model_validator
 
 from analysis.settings import AnalysisSettings, ChunkAudit, MeasureSettings
 from analysis.studies.claims import Claim
@@ -22,7 +22,7 @@ from inject.examples.twin_membership import Twins
 from inject.formats.importing import AnyImport
 from inject.overlap.settings import OverlapSettings
 from inject.plan.settings import Copies, Placement
-from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.settings import Distinct, PositiveFloat, PositiveInt, Settings
 from inject.variants.settings import Variants
 from spikein.config.executor_settings import AnyExecutor, InProcessSettings
 from train.execution import ExecutionSettings
@@ -138,26 +138,19 @@ class UnlearningSection(Settings):
     audit: ChunkAudit | None = None
     """How unlearned models are audited text by text, with their continuations; null audits
     none."""
-    conditions: tuple[Condition, ...] = ()
+    conditions: Annotated[tuple[Condition, ...], Distinct] = ()
     """Conditions under which all models are scored again: weights rounded to `8bit` or `4bit`, and
     the examples' `paraphrase`."""
-
-    @field_validator("conditions")
-    @classmethod
-    def _check_conditions(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        if len(set(conditions)) < len(conditions):
-            raise ValueError("a condition is given twice")
-        return conditions
 
 
 class Experiment(Settings):
     """One experiment file."""
 
-    name: str
+    name: Annotated[str, AfterValidator(check_name)]
     """The run's folder: letters, digits, `.`, `_`, `-`, starting with a letter or digit."""
     variables: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Values for `${name}` elsewhere; `name=value` on the command line sets one."""
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=1000)] = (0,)
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=1000), Distinct] = (0,)
     """Seeds; each arm is run with each."""
     model: ModelSettings
     """The model to train: a shape from scratch, or a pretrained model; and its tokenizer."""
@@ -206,18 +199,6 @@ class Experiment(Settings):
             return self.unlearning.forget
         share = self.twins.retrained
         return None if share is None else ForgetSet(share=share)
-
-    @field_validator("name")
-    @classmethod
-    def _folder_name(cls, name: str) -> str:
-        return check_name(name)
-
-    @field_validator("seeds")
-    @classmethod
-    def _check_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        if len(set(seeds)) != len(seeds):
-            raise ValueError("a seed is given twice")
-        return seeds
 
 
 def plain_values(settings: BaseModel) -> dict[str, Any]:

@@ -7,11 +7,12 @@ one before anything runs. Axes vary like an odometer, the last one fastest, and 
 combination; so the order of arms depends only on the file.
 """
 
+import copy
 import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +85,7 @@ def swept_combinations(document: YamlDocument) -> list[Combination]:
             overlapping axes or more than 1,000 combinations; all problems at once.
     """
     sweep = document.values.get("sweep") or {}
-    problems = _axis_problems(sweep, document)
+    problems = list(_axis_problems(sweep, document))
     if problems:
         raise InputErrors(problems, title=f"{document.name}: the sweep cannot be run:")
     axes = list(sweep)
@@ -177,8 +178,8 @@ def axis_label(experiment: Experiment, axis: str) -> str:
 
 
 def repeated_values(
-    checked: list[tuple[Combination, Experiment]],
-) -> list[tuple[KeyPath, InputError]]:
+    checked: Sequence[tuple[Combination, Experiment]],
+) -> Iterable[tuple[KeyPath, InputError]]:
     """Return a problem for each axis on which two values mean or read the same."""
     first: dict[tuple[str, str], KeyPath] = {}
     problems: dict[KeyPath, InputError] = {}
@@ -189,7 +190,7 @@ def repeated_values(
                 problems[source] = InputError(
                     f"sweep.{axis}: {label!r} is given twice", hint="Each value once is enough."
                 )
-    return list(problems.items())
+    return problems.items()
 
 
 def _label_function(values: Sequence[Any]) -> Callable[[Any], str]:
@@ -204,49 +205,38 @@ def _files_name(path: str) -> str:
     return re.sub(r"(\.[A-Za-z]+)+$", "", names[-1]) if names else ""
 
 
-def _axis_problems(sweep: Any, document: YamlDocument) -> list[InputError]:
+def _axis_problems(sweep: Any, document: YamlDocument) -> Iterator[InputError]:
+    whole = document.place(("sweep",))
     if not isinstance(sweep, Mapping):
-        return [
-            InputError(
-                "sweep: must be a mapping of dotted keys to lists of values",
-                where=document.place(("sweep",)),
-                allowed="such as {train.lr: [1.0e-4, 1.0e-3]}",
-            )
-        ]
-    problems = []
+        yield InputError(
+            "sweep: must be a mapping of dotted keys to lists of values",
+            where=whole,
+            allowed="such as {train.lr: [1.0e-4, 1.0e-3]}",
+        )
+        return
     usable: list[str] = []
     for axis, values in sweep.items():
-        place = document.place(("sweep", axis))
         if not isinstance(values, list) or not values:
-            problems.append(
-                InputError(
-                    f"sweep.{axis}: must be a list of at least one value",
-                    where=place,
-                    allowed=f"such as [{values}, …]" if _is_single(values) else None,
-                )
+            single = isinstance(values, str | int | float)
+            yield InputError(
+                f"sweep.{axis}: must be a list of at least one value",
+                where=document.place(("sweep", axis)),
+                allowed=f"such as [{values}, …]" if single else None,
             )
         elif problem := axis_problem(axis, ("sweep", axis, 0), document):
-            problems.append(problem)
+            yield problem
         else:
             usable.append(axis)
     for outer, other in itertools.permutations(usable, 2):
         if is_part(other, outer):
-            problems.append(
-                InputError(
-                    f"sweep.{other}: is part of sweep.{outer}, which would replace it",
-                    where=document.place(("sweep", other)),
-                )
+            yield InputError(
+                f"sweep.{other}: is part of sweep.{outer}, which would replace it",
+                where=document.place(("sweep", other)),
             )
     count = math.prod(len(sweep[axis]) for axis in usable)
     if count > MOST_COMBINATIONS:
-        problems.append(
-            InputError(
-                f"sweep: {count:,} combinations",
-                where=document.place(("sweep",)),
-                allowed=f"at most {MOST_COMBINATIONS:,}",
-            )
-        )
-    return problems
+        allowed = f"at most {MOST_COMBINATIONS:,}"
+        yield InputError(f"sweep: {count:,} combinations", where=whole, allowed=allowed)
 
 
 def axis_problem(axis: str, source: KeyPath, document: YamlDocument) -> InputError | None:
@@ -282,23 +272,13 @@ def is_part(key: str, outer: str) -> bool:
     return short == long[: len(short)] and (short != long or outer < key)
 
 
-def _is_single(values: Any) -> bool:
-    return isinstance(values, str | int | float)
-
-
 def set_choices(document: YamlDocument, choice: Mapping[str, KeyPath]) -> dict[str, Any]:
     """Return the document's values with the chosen ones in place."""
-    values: dict[str, Any] = _copy(document.values)
+    values: dict[str, Any] = copy.deepcopy(dict(document.values))
     for axis, source in choice.items():
         value = find_value(document.values, source)
         set_value(values, parse_path(axis), value, place=document.place(source))
     return values
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def find_value(value: Any, path: KeyPath) -> Any:

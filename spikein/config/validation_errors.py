@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, did_you_mean, unknown_name
 from spikein.config.yaml_document import KeyPath, YamlDocument, dotted
 
 _KINDS = {
@@ -98,11 +98,7 @@ def _problem(
     if kind == "extra_forbidden":
         known_keys = allowed_keys(model, document.values, path[:-1])
         known_keys += ["extends"] if len(path) == 1 else []
-        return InputError(
-            f"{key}: no such key.{did_you_mean(str(path[-1]), known_keys)}",
-            where=place,
-            allowed=", ".join(known_keys) or None,
-        )
+        return unknown_name(f"{key}: no such key", str(path[-1]), known_keys, where=place)
     if kind == "missing":
         return InputError(f"{key}: is missing", where=document.place(path[:-1]))
     if kind == "union_tag_not_found":
@@ -115,11 +111,8 @@ def _problem(
         tag = str(context.get("discriminator", "kind")).strip("'")
         known_keys = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
-        return InputError(
-            f"{key}.{tag}: {wrong!r} is not an allowed value.{did_you_mean(wrong, known_keys)}",
-            where=document.place((*path, tag)),
-            allowed=", ".join(known_keys),
-        )
+        problem = f"{key}.{tag}: {wrong!r} is not an allowed value"
+        return unknown_name(problem, wrong, known_keys, where=document.place((*path, tag)))
     if kind in ("value_error", "assertion_error"):
         reason = first["msg"].partition(", ")[2]
         return InputError(f"{key}: {reason}", where=place, hint=_origins(value, path, document))

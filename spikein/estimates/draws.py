@@ -9,12 +9,11 @@ represents all.
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import accumulate, cycle, islice, takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from inject.corpus.background.mixture import mixed_documents
@@ -24,6 +23,7 @@ from inject.corpus.tokenizer import encode_texts, load_tokenizer, vocabulary_siz
 from inject.digest import canonical
 from inject.errors import InputError, Unreachable
 from inject.examples.example import members, read_examples
+from inject.keyed import I64
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.step import Step
 from inject.stream.inputs import example_tokens
@@ -34,8 +34,6 @@ from spikein.pipeline.arm_nodes import ArmNodes
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
-
-I64 = npt.NDArray[np.int64]
 
 _MOST_COPIES = 1_000_000
 """Drawn in ten seconds; larger plans are only checked by the run."""
@@ -125,10 +123,5 @@ def _expected_starts(corpus: Step, tokenizer: Any, tokens: int) -> I64:
     sources = SOURCES.validate_python(corpus.execution["sources"])
     documents = islice(mixed_documents(sources, seed=corpus.settings["seed"]), _DOCUMENTS)
     lengths = [len(ids) + 1 for ids in encode_texts(tokenizer, [part.text for part in documents])]
-    starts, position = [], 0
-    for length in cycle(lengths):
-        if position >= tokens:
-            break
-        starts.append(position)
-        position += length
-    return np.array(starts, dtype=np.int64)
+    starts = takewhile(lambda start: start < tokens, accumulate(cycle(lengths), initial=0))
+    return np.array(list(starts), dtype=np.int64)

@@ -82,22 +82,15 @@ _Lengths = tuple[float | None, int, str, str]
 run would be refused (empty if not)."""
 
 
-def injection_estimates(
+def arm_estimates(
     arms: Sequence[ArmExperiment], tokenizer: Any | None
 ) -> tuple[InjectionEstimate, ...]:
-    """Return an estimate for every arm; arms that differ only in training appear once.
+    """Return one estimate per arm; arms that differ only in training share that of the first.
 
     Args:
         arms: the arms of an experiment.
         tokenizer: a fast tokenizer; None if there is none yet.
     """
-    return tuple(dict.fromkeys(arm_estimates(arms, tokenizer)))
-
-
-def arm_estimates(
-    arms: Sequence[ArmExperiment], tokenizer: Any | None
-) -> tuple[InjectionEstimate, ...]:
-    """Return one estimate per arm; arms that differ only in training share that of the first."""
     measured: dict[str, _Lengths] = {}
     estimates: dict[str, InjectionEstimate] = {}
     by_arm = []

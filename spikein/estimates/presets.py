@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from inject.builtin_files import AUDITS, CONFIGS, EXPERIMENTS
-from inject.errors import InputError, did_you_mean
+from inject.errors import unknown_name
 from inject.examples.datasets.registry import get_dataset
 from inject.hub.address import fits
 from inject.public_data.catalogue import data_sets
@@ -78,11 +78,7 @@ def presets(names: Sequence[str] = ()) -> list[Preset]:
     files = _files()
     for name in names:
         if name not in files:
-            raise InputError(
-                f"no preset has this name.{did_you_mean(name, files)}",
-                where=name,
-                allowed=", ".join(sorted(files)),
-            )
+            raise unknown_name("no preset has this name", name, sorted(files), where=name)
     folders = ["", *EXPERIMENTS.folders]
     ordered = sorted(names or files, key=lambda name: (folders.index(_folder(files[name])), name))
     return [_preset(name, files[name]) for name in ordered]

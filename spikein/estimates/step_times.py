@@ -70,15 +70,10 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = build_model(sample.shape, sample.vocabulary, 0, seed=0).to(device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
-    whole = (sample.shape, sample.vocabulary, sample.context) == (
-        shape,
-        vocabulary,
-        settings.context,
-    )
+    whole = sample[:3] == (shape, vocabulary, settings.context)
     random = torch.Generator().manual_seed(0)
-    ids = torch.randint(sample.vocabulary, (sample.windows, sample.context), generator=random).to(
-        device
-    )
+    size = sample.windows, sample.context
+    ids = torch.randint(sample.vocabulary, size, generator=random).to(device)
     seconds: list[float] = []
     began = time.perf_counter()
     while len(seconds) <= _MIN_STEPS or (

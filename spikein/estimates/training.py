@@ -4,11 +4,12 @@ Only from settings: no data, weights or network are needed. A model of unknown s
 the reason instead of a guess.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from spikein.config.copy_checkpoints import with_counted_steps
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -38,11 +39,8 @@ class Hardware:
 
     def __post_init__(self) -> None:
         if self.gpu not in PEAKS:
-            raise InputError(
-                f"no figures for a GPU called {self.gpu!r}.{did_you_mean(self.gpu, PEAKS)}",
-                where="--gpu",
-                allowed=", ".join(PEAKS),
-            )
+            problem = f"no figures for a GPU called {self.gpu!r}"
+            raise unknown_name(problem, self.gpu, PEAKS, where="--gpu")
         if self.gpus < 1:
             raise InputError(f"{self.gpus} GPUs", where="--gpus", allowed="1 or more")
         if not 0 < self.utilisation <= 1:
@@ -93,7 +91,7 @@ def training_estimates(
         arms: its arms.
         hardware: the GPUs.
     """
-    estimates: dict[str, TrainingEstimate] = {}
+    estimates: Counter[TrainingEstimate] = Counter()
     bases = set()
     clean = set()
     for arm in arms:
@@ -104,11 +102,9 @@ def training_estimates(
             run = f"{experiment.model!r} {base!r} {settings!r}"
             if run not in bases:
                 bases.add(run)
-                _count(estimates, _estimate("base", experiment, settings, base.tokens, hardware))
-        train = experiment.train
-        _count(
-            estimates, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware)
-        )
+                estimates[_estimate("base", experiment, settings, base.tokens, hardware)] += 1
+        train, tokens = experiment.train, experiment.corpus.tokens
+        estimates[_estimate(train.mode, experiment, train, tokens, hardware)] += 1
         twins = experiment.twins
         runs = twins.shadows + (experiment.forget_set is not None)
         # Arms that differ only in their copies share the clean twin.
@@ -118,11 +114,9 @@ def training_estimates(
             runs += 1
         # Twins keep no scored checkpoints.
         whole = train.model_copy(update={"checkpoints": None})
-        for _ in range(runs):
-            _count(
-                estimates, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware)
-            )
-    return tuple(estimates.values())
+        if runs:
+            estimates[_estimate("twins", experiment, whole, tokens, hardware)] += runs
+    return tuple(replace(estimate, runs=number) for estimate, number in estimates.items())
 
 
 def hardware_needed(estimates: Sequence[TrainingEstimate], *, gpus: int) -> Hardware | None:
@@ -137,12 +131,6 @@ def hardware_needed(estimates: Sequence[TrainingEstimate], *, gpus: int) -> Hard
     ]
     on_processor = len(costs) == len(estimates) and sum(costs) <= PROCESSOR_FLOPS
     return None if on_processor and not gpus else Hardware()
-
-
-def _count(estimates: dict[str, TrainingEstimate], estimate: TrainingEstimate) -> None:
-    key = repr(estimate)
-    seen = estimates.get(key)
-    estimates[key] = estimate if seen is None else replace(seen, runs=seen.runs + 1)
 
 
 def _estimate(

@@ -19,7 +19,7 @@ from inject.source_digest import require_unedited
 from inject.step import Report, Step, StepContext, find_function
 from spikein.executors.live_status import LiveStatus, RunStatus, StepStatus, goals_key
 from spikein.executors.protocol import Outcome, RunReport
-from spikein.pipeline.graph import Graph, Planned, is_protected, plan
+from spikein.pipeline.graph import Graph, is_protected, plan
 from spikein.progress import Progress
 from spikein.store.artifact import Artifact, require_current, verified
 from spikein.store.manifest import StoreError
@@ -68,7 +68,22 @@ class GraphRun:
         self._number = 0
         self.needed = tuple(entry.step for entry in planned if entry.state != "unneeded")
         """The steps that the goals need, stored ones included, each after its inputs."""
-        self.status = LiveStatus(store.root, _first_status(graph, planned, executor))
+        status = RunStatus(
+            name=graph.name,
+            key=goals_key(graph.goals),
+            executor=executor,
+            host=socket.gethostname(),
+            process=os.getpid(),
+            began=time.time(),
+            updated=time.time(),
+            state="running",
+            steps=tuple(
+                _step_status(entry.step, stored=entry.state == "stored")
+                for entry in planned
+                if entry.state != "unneeded"
+            ),
+        )
+        self.status = LiveStatus(store.root, status)
         """The status of this run for `spikein status`."""
         progress.run_started([entry.step for entry in planned if entry.to_do])
 
@@ -209,24 +224,6 @@ class InProcess:
             for step in run.needed:
                 run.obtain(step)
             return run.report()
-
-
-def _first_status(graph: Graph, planned: list[Planned], executor: str) -> RunStatus:
-    return RunStatus(
-        name=graph.name,
-        key=goals_key(graph.goals),
-        executor=executor,
-        host=socket.gethostname(),
-        process=os.getpid(),
-        began=time.time(),
-        updated=time.time(),
-        state="running",
-        steps=tuple(
-            _step_status(entry.step, stored=entry.state == "stored")
-            for entry in planned
-            if entry.state != "unneeded"
-        ),
-    )
 
 
 def _step_status(step: Step, *, stored: bool = False) -> StepStatus:

@@ -170,12 +170,15 @@ class LiveStatus:
             self._changed = False
             steps = tuple(self._steps.values())
         self._run = replace(self._run, updated=time.time(), steps=steps)
-        path = self.folder / STATUS
-        # Not flushed to disk: after a crash the store has all of this information.
-        temporary = path.with_suffix(".tmp")
         with suppress(OSError):
-            temporary.write_text(json.dumps(asdict(self._run)), encoding="utf-8")
-            temporary.replace(path)
+            _replace(self.folder / STATUS, asdict(self._run))
+
+
+def _replace(path: Path, values: dict[str, Any]) -> None:
+    # Not flushed to disk: after a crash the store has all of this information.
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(values), encoding="utf-8")
+    temporary.replace(path)
 
 
 def read_statuses(root: Path) -> list[RunStatus]:
@@ -253,8 +256,7 @@ class TaskFiles:
 
     def write_progress(self, **values: Any) -> None:
         """Report the progress of the step; a full disk loses only this report."""
-        with suppress(OSError):
-            self._write("progress", values)
+        self._write("progress", values)
 
     def progress(self) -> dict[str, Any]:
         """Return the last report of the step; empty if there is none."""
@@ -267,8 +269,7 @@ class TaskFiles:
 
     def write_end(self, values: dict[str, Any]) -> None:
         """Record the end of the step."""
-        with suppress(OSError):
-            self._write("end", values)
+        self._write("end", values)
 
     def end(self) -> dict[str, Any] | None:
         """Return the end of the step; None before it is recorded."""
@@ -300,11 +301,9 @@ class TaskFiles:
         return self._folder / f"{self._digest}.{topic}.json"
 
     def _write(self, topic: str, values: dict[str, Any]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(topic)
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(values), encoding="utf-8")
-        temporary.replace(path)
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _replace(self._path(topic), values)
 
     def _read(self, topic: str) -> dict[str, Any] | None:
         try:

@@ -9,15 +9,8 @@ import inspect
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from inject.errors import InputError, did_you_mean
-from inject.plugins import (
-    Plugin,
-    PluginKind,
-    file_reference,
-    installed_plugins,
-    load_file,
-    load_installed,
-)
+from inject.errors import InputError, unknown_name
+from inject.plugins import Plugin, PluginKind, find_plugin, installed_plugins, load_installed
 from spikein.config.executor_settings import AnyExecutor, InProcessSettings
 from spikein.executors.graph_run import InProcess
 from spikein.executors.pools.local import Local
@@ -53,25 +46,13 @@ def get_executor(name: str) -> Executor:
         InputError: for an unknown name, one that cannot be loaded or created, or that is not an
             executor.
     """
-    reference = file_reference(name)
-    if reference is not None:
-        if reference.rest:
-            raise InputError(
-                f"an executor takes no parameters; got {reference.rest!r}",
-                where=name,
-                allowed="FILE.py:NAME",
-            )
-        return _make_executor(load_file(reference, _EXPECTED))
     if name in _OWN:
         return _OWN[name]()
-    installed = installed_plugins(_GROUP)
-    if name in installed:
-        return _make_executor(installed[name].load(_EXPECTED))
-    names = [*_OWN, *installed]
-    raise InputError(
-        f"no executor is called {name!r}.{did_you_mean(name, names)}",
-        allowed=f"{', '.join(names)}, or FILE.py:NAME",
-    )
+    if plugin := find_plugin(name, _GROUP, _EXPECTED, hint="An executor takes no parameters."):
+        return _make_executor(plugin)
+    names = [*_OWN, *installed_plugins(_GROUP)]
+    allowed = f"{', '.join(names)}, or FILE.py:NAME"
+    raise unknown_name(f"no executor is called {name!r}", name, names, allowed=allowed)
 
 
 def executor_of(settings: AnyExecutor) -> Executor:
@@ -117,8 +98,7 @@ def _make_executor(plugin: Plugin) -> Executor:
             where=plugin.origin,
             allowed=_EXPECTED.allowed,
         ) from None
-    instance: Executor = executor
-    return instance
+    return executor
 
 
 def _first_line(value: object) -> str:

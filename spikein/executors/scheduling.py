@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import unknown_name
 from inject.step import Step
 from spikein.config.executor_settings import (
     ClusterSettings,
@@ -291,8 +291,5 @@ def require_known_kinds(settings: ClusterSettings, graph: Graph) -> None:
     kinds = sorted({step.kind for step in graph.steps})
     for kind in settings.steps:
         if kind not in kinds:
-            raise InputError(
-                f"no step has the kind {kind!r}.{did_you_mean(kind, kinds)}",
-                where=f"executor.steps.{kind}",
-                allowed=", ".join(kinds),
-            )
+            place = f"executor.steps.{kind}"
+            raise unknown_name(f"no step has the kind {kind!r}", kind, kinds, where=place)

@@ -5,7 +5,7 @@ comparisons work with any role; detectors treat the model as an arm's own unless
 specifies otherwise.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -183,36 +183,34 @@ def checkpoints_of(
     )
 
 
-def checkpoint_groups(models: Sequence[Model], trained: Step, examples: Step) -> list[StepGroup]:
-    """Return the scored checkpoints of an arm as input of `analysis.trajectory`.
+def checkpoint_groups(
+    models: Sequence[Model], trained: Step, examples: Step
+) -> Iterator[StepGroup]:
+    """Yield the scored checkpoints of an arm as input of `analysis.trajectory`.
 
     Args:
         models: from `checkpoints_of`.
         trained: the arm's training, whose exposures list what each checkpoint had seen.
         examples: its pool.
     """
-    groups = []
     for model in models:
         train, step = model.arm.experiment.train, model.checkpoint or 0
         fed = train.epochs * (model.arm.experiment.corpus.tokens // train.context) * train.context
-        groups.append(
-            model.group(
-                {"scores": model.scores, "examples": examples, "model": trained},
-                step=step,
-                tokens=min(step * train.batch_tokens, fed),
-                batch_tokens=train.batch_tokens,
-                constant_rate=train.schedule == "constant" and train.warmup == 0,
-            )
+        yield model.group(
+            {"scores": model.scores, "examples": examples, "model": trained},
+            step=step,
+            tokens=min(step * train.batch_tokens, fed),
+            batch_tokens=train.batch_tokens,
+            constant_rate=train.schedule == "constant" and train.warmup == 0,
         )
-    return groups
 
 
 Examined = tuple[Model, Step]
 """A scored model, and the examples that it is scored on."""
 
 
-def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
-    """Return the twins as inputs of `results_step`, each once.
+def twin_groups(models: Sequence[Examined]) -> Iterator[StepGroup]:
+    """Yield the twins as inputs of `results_step`, each once.
 
     A shared twin has only the axes whose value is the same in all its arms.
     """
@@ -222,7 +220,6 @@ def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
             # Retrained models have copies, so each arm shows its own.
             group_key = model.scores.digest if model.role == TWIN else model.arm.label
             shared.setdefault((model.arm.seed, model.role, group_key), []).append((model, examples))
-    groups = []
     for (_, role, _), twins in shared.items():
         model, examples = twins[0]
         axes = {
@@ -232,8 +229,7 @@ def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
         }
         trained = None if role == TWIN else model.trained
         steps = {"scores": model.scores, "examples": examples, "model": trained}
-        groups.append(model.group(steps, axes=axes, model=role, fixed_levels=False))
-    return groups
+        yield model.group(steps, axes=axes, model=role, fixed_levels=False)
 
 
 def base_groups(models: Sequence[Examined]) -> list[StepGroup]:

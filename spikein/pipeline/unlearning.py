@@ -15,7 +15,7 @@ one step per model, so that all methods share those of the original and of the r
 scores are those of the experiment.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -142,17 +142,15 @@ def unlearning_nodes(
 
 def _settings(
     contaminated: Model, section: UnlearningSection, device: Device
-) -> list[MethodSetting]:
-    """Return the methods, with `auto` replaced by a number format."""
+) -> Iterator[MethodSetting]:
+    """Yield the methods, with `auto` replaced by a number format."""
     blocks = block_count(contaminated.arm.experiment.model)
-    settings = []
     for setting in parse_methods(section.methods):
         if blocks is not None:
             setting.require_block(blocks)
         precision = device.training_precision(setting.settings.precision)
         own = setting.settings.model_copy(update={"precision": precision})
-        settings.append(replace(setting, settings=own))
-    return settings
+        yield replace(setting, settings=own)
 
 
 class _Probes:

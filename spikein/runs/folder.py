@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from spikein.runs.record import (
     EXPERIMENT,
     RECORD,
@@ -180,10 +180,11 @@ def find_run(runs_root: Path, name: str) -> Path:
         if runs := numbered(folder):
             return runs[-1]
     names = [home.name for home in folders_by_name(runs_root)]
-    raise InputError(
-        f"no run is called {name!r}.{did_you_mean(name, names)}",
+    raise unknown_name(
+        f"no run is called {name!r}",
+        name,
+        names,
         where=str(runs_root),
-        allowed=", ".join(names) or None,
         hint=None if names else "There are no runs yet; start with `spikein run FILE`.",
     )
 
@@ -274,7 +275,7 @@ def artifact_rows(
     """
     rows = []
     for folder in linked_artifacts(run_folder, store):
-        name = f"{folder.parent.name}/{folder.name}"
+        name = artifact_name(folder)
         if not folder.is_dir():
             rows.append(ArtifactRow(name, 0, "", "missing in the store; run again to build it"))
             continue

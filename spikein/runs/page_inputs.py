@@ -4,7 +4,7 @@
 passes folders, tables and settings, and writes no text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -87,7 +87,7 @@ def page_inputs(
         analysis_settings=experiment.analysis,
         audits=audit_facts(audited_models(experiment_graph, report), several_seeds=several_seeds),
         copies=copies_by_model(_trained_models(experiment_graph, report)),
-        streams=_streams(experiment_graph, report),
+        streams=list(_streams(experiment_graph, report)),
         backgrounds=[overlap for overlap in overlaps if overlap is not None],
         pools=_pools(experiment_graph, report),
         accuracy=_trained_table(experiment_graph, report, "accuracy"),
@@ -178,23 +178,19 @@ def _trained_model(
     return model if arm is None else replace(model, axes=arm.labels, seed=arm.seed)
 
 
-def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[ModelStream]:
-    """Return the training data of each arm and each reported twin."""
-    streams = []
+def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> Iterator[ModelStream]:
+    """Yield the training data of each arm and each reported twin."""
     for node in experiment_graph.nodes:
         for model in (node.contaminated, *node.reported):
             facts = read_plan(report.artifact(model.plan).path).facts
-            streams.append(
-                ModelStream(
-                    axes=model.arm.labels,
-                    model=model.role,
-                    seed=model.arm.seed,
-                    tokens=facts.budget,
-                    payload=facts.budget - facts.background,
-                    copies=copy_outcomes(read_exposures(report.artifact(model.trained).path)),
-                )
+            yield ModelStream(
+                axes=model.arm.labels,
+                model=model.role,
+                seed=model.arm.seed,
+                tokens=facts.budget,
+                payload=facts.budget - facts.background,
+                copies=copy_outcomes(read_exposures(report.artifact(model.trained).path)),
             )
-    return streams
 
 
 def _pools(

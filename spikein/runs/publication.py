@@ -55,7 +55,6 @@ def publish_run(
     fill: Callable[[Path], None],
     *,
     built: bool = True,
-    started_in: Path | None = None,
     announce: Callable[[Path, RunRecord], None] | None = None,
     claims: str | None = None,
 ) -> PublishedRun:
@@ -66,7 +65,6 @@ def publish_run(
         name: a safe folder name (experiment names are).
         fill: writes everything into the given hidden folder.
         built: whether the run built anything; else equal results keep the time of their record.
-        started_in: base of the experiment's relative paths; the working directory when None.
         announce: called with the folder and its record before the folder is visible.
         claims: the digest of the experiment's claims; None without any.
 
@@ -86,8 +84,7 @@ def publish_run(
         try:
             fill(hidden)
             before = _find_latest(home)
-            start = started_in or Path.cwd()
-            record = _record(hidden, name, before and before[1], built, start)
+            record = _record(hidden, name, before and before[1], built)
             record = record.model_copy(update={"claims": claims})
             if before is not None and _is_published(*before, record):
                 return PublishedRun(folder=before[0], record=before[1], earlier=None)
@@ -134,9 +131,7 @@ def _is_published(folder: Path, record: RunRecord, new_record: RunRecord) -> boo
     return True
 
 
-def _record(
-    hidden: Path, name: str, before: RunRecord | None, built: bool, start: Path
-) -> RunRecord:
+def _record(hidden: Path, name: str, before: RunRecord | None, built: bool) -> RunRecord:
     """Write `protected.txt` and return the record of the hidden folder's content."""
     linked = hidden / LINKED
     lines = linked.read_text(encoding="utf-8").splitlines() if linked.is_file() else []
@@ -157,7 +152,7 @@ def _record(
         else datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
         store=place_of(Path(rows[0][2]), hidden) if rows else None,
-        started_in=place_of(start, hidden),
+        started_in=place_of(Path.cwd(), hidden),
         artifacts=artifacts,
         protected=protected,
         digests=file_digests(hidden, sorted({*_files(hidden)} - {RECORD})),

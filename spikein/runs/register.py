@@ -15,10 +15,9 @@ from pathlib import Path
 
 from inject.digest import digest
 from inject.errors import InputError
-from inject.files import write_text
+from inject.files import disk_full, write_text
 from spikein.runs.folder import is_run, run_folders
 from spikein.runs.record import holds_any, read_record
-from spikein.store.filesystem import disk_full
 from spikein.store.manifest import StoreError
 from spikein.store.store import short_digest
 

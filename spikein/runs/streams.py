@@ -15,6 +15,7 @@ from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.imported_layout import token_files
 from inject.errors import InputError, SpikeinError
 from inject.examples.example import read_examples
+from inject.files import disk_full, free_bytes, human_bytes
 from inject.formats.export import ExportFacts, ExportSettings, export_view
 from inject.plan.plan import Plan, read_plan
 from inject.settings import plain
@@ -24,7 +25,6 @@ from spikein.config.load import read_experiment
 from spikein.runs.folder import RunArtifacts
 from spikein.runs.record import EXPERIMENT, checked_record
 from spikein.store.artifact import Artifact, require_current, verified
-from spikein.store.filesystem import disk_full, free_space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ def export_run(
         if not disk_full(error):
             raise
         raise InputError(
-            f"the disk is full: {free_space(out.parent)} left",
+            f"the disk is full: {human_bytes(free_bytes(out.parent))} left",
             where=str(out),
             hint="Free some space, or give another --out; nothing was left behind.",
         ) from error

@@ -278,9 +278,8 @@ def _sources(
     )
 
 
-def _unused_inputs(needs: Sequence[Need], detect: DetectSettings) -> list[str]:
-    """Return notes on inputs that no detector needs."""
-    notes = []
+def _unused_inputs(needs: Sequence[Need], detect: DetectSettings) -> Iterator[str]:
+    """Yield notes on inputs that no detector needs."""
     for kind in every_kind():
         if any(isinstance(need, kind) for need in needs):
             continue
@@ -288,8 +287,7 @@ def _unused_inputs(needs: Sequence[Need], detect: DetectSettings) -> list[str]:
             value = getattr(detect, key)
             value = value.model if isinstance(value, NeighbourSettings) else value
             if value is not None:
-                notes.append(f"{value} is not used: no requested detector needs {kind()}")
-    return notes
+                yield f"{value} is not used: no requested detector needs {kind()}"
 
 
 def _calibrated_settings(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:

@@ -4,14 +4,15 @@ Manifests record them together with the times, and the page shows them; no ident
 Cost: two calls of git per process, some 20 ms.
 """
 
-import os
 import platform
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
+from inject.helper_processes import usable_cores
 from spikein import __version__
+from train.device import cpu_info
 
 CODE, MACHINE = "code", "machine"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ def code_version() -> str:
 
 def machine_kind() -> str:
     """Return the processor, its cores, the GPUs that this process can use, and the system."""
-    cores = _cores()
+    cores = len(usable_cores())
     parts = [_processor(), f"{cores} {'core' if cores == 1 else 'cores'}", *_gpus()]
     release = ".".join(platform.release().split(".")[:2])
     return ", ".join([*parts, f"{platform.system()} {release}"])
@@ -65,19 +66,9 @@ def _git(*arguments: str) -> str:
 
 @cache
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        lines = []
+    lines = cpu_info().splitlines()
     named = (line.partition(":")[2] for line in lines if line.startswith("model name"))
     return " ".join(next(named, "").split()) or platform.processor() or platform.machine()
-
-
-def _cores() -> int:
-    """Return the cores that this process may use, which a container can restrict."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _gpus() -> list[str]:

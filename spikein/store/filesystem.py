@@ -8,7 +8,6 @@ read-only and full disks.
 
 import errno
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -17,12 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from inject.errors import InputError
-from inject.files import fsync_all, human_bytes
+from inject.files import disk_full, free_bytes, fsync_all, human_bytes, nearest_existing
 from spikein.store.manifest import MANIFEST, Manifest, StoreError
-
-_SAYS_FULL = re.compile(
-    r"No space left on device|os error 28|^\d+ requested and \d+ written$"  # the last is numpy's
-)
 
 STORE_OPTION = "--store"
 RUNS_OPTION = "--runs"
@@ -42,13 +37,6 @@ def store_folder(path: AnyPath | None = None) -> Path:
 def runs_folder(path: AnyPath | None = None) -> Path:
     """Return the folder of runs."""
     return Path(path or os.environ.get("SPIKEIN_RUNS") or "runs")
-
-
-def free_space(path: Path) -> str:
-    """Return the free space of the file system at `path`, such as `1.2 GB`."""
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    return human_bytes(shutil.disk_usage(path).free)
 
 
 def finish_artifact(folder: Path, manifest: Manifest) -> None:
@@ -76,20 +64,6 @@ def delete_tree(folder: Path) -> None:
         with suppress(OSError):
             os.chmod(path, stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def disk_full(error: BaseException | None) -> bool:
-    """Return whether an error, or its cause, means that there is no space left."""
-    # Libraries written in Rust and C++ wrap the operating system's error in their own text.
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return True
-        if _SAYS_FULL.search(str(error)):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def check_folder(folder: Path, option: str) -> None:
@@ -128,8 +102,7 @@ def check_writable(folder: Path, option: str) -> None:
         InputError: for a path that is not a folder or cannot be written.
     """
     check_folder(folder, option)
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    probe = nearest / f".{secrets.token_hex(4)}.probe.tmp"
+    probe = nearest_existing(folder) / f".{secrets.token_hex(4)}.probe.tmp"
     try:
         probe.mkdir()
         with (probe / "file").open("wb") as file:
@@ -192,7 +165,7 @@ def _write_error(error: Exception, folder: Path, hint: str, description: str = "
     doing = f" while writing {description}" if description else ""
     if disk_full(error):
         return StoreError(
-            f"the disk is full: {free_space(folder)} left{doing}",
+            f"the disk is full: {human_bytes(free_bytes(folder))} left{doing}",
             where=str(folder),
             hint=f"Free some space; finished steps are kept. {hint}",
         )

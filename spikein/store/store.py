@@ -17,13 +17,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from inject.errors import InputError
 from inject.files import fsync
 from inject.hub.resolver import require_resolved
-from inject.step import ContentRead, InputProjection, Recipe
+from inject.step import InputProjection, Recipe
 from spikein.store.artifact import (
     Artifact,
     open_artifact,
@@ -152,14 +153,23 @@ class Store:
             key: manifest.content_read(rules.reads.get(key, InputProjection()))
             for key, manifest in manifests.items()
         }
+        facts = {
+            "label": label,
+            "digest": recipe.digest,
+            "identity": recipe.identity(),
+            "inputs": dict(recipe.inputs),
+            "libraries": dict(recipe.libraries),
+            "protected": rules.protected,
+            "input_content": read,
+        }
         with writing(self.root, _FREE_SPACE, name), self._lease(recipe.digest, name, notice):
             artifact = self._find_intact(recipe, manifests, notice or (lambda _: None))
             built = artifact is None
             if artifact is None and (same_as := self.equal(recipe.kind, recipe.content_key(read))):
                 built = False
-                artifact = self._reuse(recipe, same_as, name, label, read, rules)
+                artifact = self._reuse(recipe, same_as, name, facts)
             if artifact is None:
-                artifact = self._build(recipe, build, name, label, read, rules)
+                artifact = self._build(recipe, build, name, facts, rules)
         return BuildResult(
             artifact=artifact, built=built, same_as=same_as, seconds=time.monotonic() - started
         )
@@ -237,8 +247,7 @@ class Store:
         recipe: Recipe,
         build: Callable[[Path], None],
         name: str,
-        label: str,
-        read: Mapping[str, ContentRead],
+        facts: dict[str, Any],
         rules: ArtifactRules,
     ) -> Artifact:
         started = time.monotonic()
@@ -247,51 +256,26 @@ class Store:
             build(hidden)
             files = file_records(hidden)
             return Manifest(
+                **facts,
                 kind=recipe.kind,
-                label=label,
-                digest=recipe.digest,
-                identity=recipe.identity(),
-                inputs=dict(recipe.inputs),
                 files=files,
                 volatile=rules.volatile,
                 content=content_digest(files, rules.volatile),
                 seconds=round(time.monotonic() - started, 3),
                 created=_timestamp(),
-                libraries=dict(recipe.libraries),
-                protected=rules.protected,
                 environment=environment(),
-                input_content=read,
-                content_key=recipe.content_key(read),
+                content_key=recipe.content_key(facts["input_content"]),
                 facets={facet: digest(hidden) for facet, digest in rules.facets.items()},
             )
 
         return self._publish(recipe, name, fill)
 
-    def _reuse(
-        self,
-        recipe: Recipe,
-        same: Artifact,
-        name: str,
-        label: str,
-        read: Mapping[str, ContentRead],
-        rules: ArtifactRules,
-    ) -> Artifact:
+    def _reuse(self, recipe: Recipe, same: Artifact, name: str, facts: dict[str, Any]) -> Artifact:
         """Build the artifact of `recipe` from the files of one with the same inputs."""
 
         def fill(hidden: Path) -> Manifest:
             link_files(same, hidden)
-            return replace(
-                same.manifest,
-                label=label,
-                digest=recipe.digest,
-                identity=recipe.identity(),
-                inputs=dict(recipe.inputs),
-                created=_timestamp(),
-                libraries=dict(recipe.libraries),
-                protected=rules.protected,
-                input_content=read,
-                same_as=same.digest,
-            )
+            return replace(same.manifest, **facts, created=_timestamp(), same_as=same.digest)
 
         return verified(self._publish(recipe, name, fill))
 

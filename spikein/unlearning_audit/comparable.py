@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from analysis.unlearning_audit.evidence import AUDITED, HOLDOUT
-from inject.errors import InputError
+from inject.errors import InputError, first_names
 from inject.examples.example import Example, example_id
 from train.models.model_node import ModelNode
 
@@ -111,10 +111,9 @@ def check_never_fed(retrained: str, texts: Sequence[Example], chunks: Sequence[E
     ids |= {example_id(chunk.text): chunk.source_id for chunk in chunks}
     seen = sorted({ids[name] for name in fed & ids.keys()})
     if seen:
-        more = f" and {len(seen) - _NAMED:,} more" if len(seen) > _NAMED else ""
         raise InputError(
             f"the retrained model was trained on {len(seen):,} of the texts: "
-            f"{', '.join(seen[:_NAMED])}{more}",
+            f"{first_names(seen, _NAMED)}",
             where=str(folder / EXPOSURES_FILE),
             hint="A retrained model must not have seen any of them.",
         )

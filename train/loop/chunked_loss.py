@@ -142,8 +142,7 @@ def causal_loss(
     divisor = torch.as_tensor(
         len(targets) if items is None else items, dtype=torch.float32, device=flat.device
     )
-    loss: torch.Tensor = _MeanLoss.apply(flat, head.weight, head.bias, targets, divisor)
-    return loss
+    return _MeanLoss.apply(flat, head.weight, head.bias, targets, divisor)
 
 
 def _chunk_rows(device: torch.device, vocabulary: int) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from inject.keyed import I64
 from inject.stream.order import window_order
 from train.window_inputs import IGNORED
 
@@ -29,7 +30,7 @@ class WindowSource(Protocol):
         """Tokens of a window."""
         ...
 
-    def window(self, index: int) -> npt.NDArray[np.int64]:
+    def window(self, index: int) -> I64:
         """Return window `index`, shape [context]."""
         ...
 
@@ -81,7 +82,6 @@ class FedWindow(NamedTuple):
     """Its index in the sequence of all epochs."""
 
 
-I64 = npt.NDArray[np.int64]
 ExtraInputs = Callable[[int, I64], Mapping[str, I64]]
 """From a window and its ids to further inputs, each of shape [context]."""
 

@@ -4,9 +4,7 @@ Torch, safetensors and the operating system raise these faults as types of their
 `RuntimeError`; any other error passes through unchanged.
 """
 
-import errno
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +13,19 @@ from pathlib import Path
 import torch
 
 from inject.errors import InputError, SpikeinError
-from inject.files import human_bytes
+from inject.files import (
+    free_bytes,
+    human_bytes,
+    means_full_disk,
+    nearest_existing,
+    with_causes,
+)
 from train.execution import ExecutionSettings
 from train.loop.record import TrainingDiverged
 from train.loop.resume import drop_diverged, drop_unfinished
 from train.settings import TrainSettings
 
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "bad_alloc", "CUBLAS_STATUS_ALLOC")
-_DISK_WORDS = ("No space left on device", "Disk quota exceeded", "os error 28")
 _HALF_WRITTEN = ("PytorchStreamWriter", "unexpected pos", "inline_container.cc", "basic_ios::clear")
 """Parts of torch's message about a file that it could not write, without the reason."""
 _PROBE_BYTES = 1 << 20
@@ -72,9 +75,9 @@ def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> 
     places = [out] if unfinished is None else [unfinished, out]
     # The cause of the last error is often more informative: torch closes a file that it could not
     # write, and fails again.
-    causes = list(_causes(error))
-    cause = next((candidate for candidate in causes if _means_full_disk(candidate)), None)
-    full = min(places, key=lambda place: shutil.disk_usage(_nearest_existing(place)).free)
+    causes = list(with_causes(error))
+    cause = next((candidate for candidate in causes if means_full_disk(candidate)), None)
+    full = min(places, key=free_bytes)
     if cause is None and any(_contains(candidate, _HALF_WRITTEN) for candidate in causes):
         full_place = next((place for place in places if _is_full(place)), None)
         if full_place is not None:
@@ -82,7 +85,7 @@ def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> 
     if cause is None:
         return
     # Checked before the space of an unfinished restart checkpoint is released.
-    free = human_bytes(shutil.disk_usage(_nearest_existing(full)).free)
+    free = human_bytes(free_bytes(full))
     if unfinished is not None:
         drop_unfinished(unfinished)
     words = str(cause).splitlines() or [type(cause).__name__]
@@ -95,42 +98,21 @@ def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> 
     ) from error
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _means_full_disk(error: BaseException) -> bool:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    return _contains(error, _DISK_WORDS)
-
-
 def _is_full(place: Path) -> bool:
     """Test by writing: with a quota, the disk itself still has space."""
     try:
-        with tempfile.TemporaryFile(dir=_nearest_existing(place)) as file:
+        with tempfile.TemporaryFile(dir=nearest_existing(place)) as file:
             file.write(bytes(_PROBE_BYTES))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return _means_full_disk(error)
+        return means_full_disk(error)
     return False
-
-
-def _nearest_existing(place: Path) -> Path:
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    return place
 
 
 def _mount(place: Path) -> Path:
     """Return the mount point of a path."""
-    place = _nearest_existing(place).resolve()
+    place = nearest_existing(place).resolve()
     while place != place.parent and place.parent.stat().st_dev == place.stat().st_dev:
         place = place.parent
     return place

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from inject.errors import InputError
 from inject.files import replacing
 from inject.model_folder import LOG_FILE
-from inject.tables import read_parquet
+from inject.tables import read_parquet, record_schema
 
 
 class TrainingProgress(NamedTuple):
@@ -48,16 +48,7 @@ class LogRow(NamedTuple):
     """Model FLOPs utilisation; NaN if the device's peak is unknown."""
 
 
-SCHEMA = pa.schema(
-    [
-        ("step", pa.int64()),
-        ("tokens", pa.int64()),
-        ("loss", pa.float64()),
-        ("lr", pa.float64()),
-        ("tokens_per_second", pa.float64()),
-        ("mfu", pa.float64()),
-    ]
-)
+SCHEMA = record_schema(LogRow)
 
 
 def write_log(folder: Path, rows: Sequence[LogRow]) -> None:
@@ -76,7 +67,4 @@ def read_log(folder: Path) -> list[LogRow]:
     path = folder / LOG_FILE
     if not path.is_file():
         raise InputError("there is no training log here", where=str(path))
-    columns = read_parquet(path, columns=SCHEMA.names).to_pydict()
-    return [
-        LogRow(*values) for values in zip(*(columns[name] for name in SCHEMA.names), strict=True)
-    ]
+    return [LogRow(**row) for row in read_parquet(path, columns=SCHEMA.names).to_pylist()]

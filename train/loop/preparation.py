@@ -218,8 +218,7 @@ def document_attention(
 
     def attend(row: slice, span: slice) -> torch.Tensor:
         q, k, v = (states[row, :, span] for states in (query, key, value))
-        attended: torch.Tensor = sdpa_attention_forward(module, q, k, v, None, **options)[0]
-        return attended
+        return sdpa_attention_forward(module, q, k, v, None, **options)[0]
 
     bounds = _bounds(position_ids, len(query))
     if all(len(spans) == 1 for spans in bounds):

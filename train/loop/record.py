@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from inject.errors import SpikeinError
+from inject.errors import SpikeinError, first_names
+from inject.stream.exposures import TrainedWindow
 from train.loop.dataset import FedWindow
 from train.loop.log import LogRow, TrainingProgress
 from train.processes.environment import rank, sum_over_processes, world_size
@@ -31,16 +32,7 @@ Progress = Callable[[TrainingProgress], None]
 class Recorder(Protocol):
     """Records which windows were fed: `inject.stream.exposures.ExposureRecorder`."""
 
-    def record(
-        self,
-        *,
-        epoch: int,
-        step: int,
-        window: int,
-        tokens_before: int,
-        ids: npt.NDArray[np.int64],
-        rank: int = 0,
-    ) -> None:
+    def record(self, fed: TrainedWindow, ids: npt.NDArray[np.int64]) -> None:
         """Record one window that was fed to the model."""
         ...
 
@@ -188,22 +180,15 @@ class Record:
         """Record the windows of a pass, without those that only pad the last step."""
         for fed, ids in zip(part.fed, part.ids.cpu().numpy(), strict=True):
             if fed.window >= 0:
-                self.recorder.record(
-                    epoch=fed.epoch,
-                    step=part.step,
-                    window=fed.window,
-                    tokens_before=fed.position * self._context,
-                    ids=ids,
-                    rank=rank(),
-                )
+                before = fed.position * self._context
+                window = TrainedWindow(fed.epoch, part.step, fed.window, before, rank())
+                self.recorder.record(window, ids)
 
 
 def _divergence_message(step: list[PendingPass], loss: float) -> str:
     fed_windows = [fed for part in step for fed in part.fed if fed.window >= 0]
-    windows = ", ".join(f"{fed.window} (epoch {fed.epoch})" for fed in fed_windows[:8])
-    more = len(fed_windows) - 8
+    windows = first_names([f"{fed.window} (epoch {fed.epoch})" for fed in fed_windows], 8)
     return (
         f"the loss of step {step[0].step} is {loss}, at learning rate {step[0].lr:g}; its windows: "
-        f"{windows}{f' and {more} more' if more > 0 else ''}. "
-        "A lower learning rate, a longer warm-up or float32 usually helps."
+        f"{windows}. A lower learning rate, a longer warm-up or float32 usually helps."
     )

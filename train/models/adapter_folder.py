@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inject.errors import InputError
+from inject.errors import InputError, first_line, reading
 from inject.reading.change_guard import content_digest
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def find_adapter(folder: Path, name: str) -> Adapter | None:
             hint="Merge it into its base where it was trained, and save the whole model.",
         )
     if not (folder / WEIGHTS).is_file():
-        pickled = " (those in adapter_model.bin are pickled)" if _is_pickled(folder) else ""
+        is_pickled = (folder / "adapter_model.bin").is_file()
+        pickled = " (those in adapter_model.bin are pickled)" if is_pickled else ""
         raise InputError(f"the adapter has no weights in {WEIGHTS}{pickled}", where=name)
     base = config.get("base_model_name_or_path")
     if not isinstance(base, str) or not base:
@@ -101,8 +102,7 @@ def with_adapter(
     except SafetensorError as error:
         raise InputError(f"the adapter's weights are damaged ({error})", where=name) from error
     except (ValueError, RuntimeError, KeyError, TypeError) as error:
-        line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise _misfit_error(adapter, name, line) from error
+        raise _misfit_error(adapter, name, first_line(error)) from error
     added = set(get_peft_model_state_dict(adapted))
     if different := sorted(saved ^ added):
         verb = "has no place for" if different[0] in saved else "needs"
@@ -110,10 +110,8 @@ def with_adapter(
             adapter, name, f"the base {verb} {different[0]}, of {len(different)} such"
         )
     if merge:
-        merged: PreTrainedModel = adapted.merge_and_unload()
-        return merged
-    base: PreTrainedModel = adapted.get_base_model()
-    return base
+        return adapted.merge_and_unload()
+    return adapted.get_base_model()
 
 
 def _misfit_error(adapter: Adapter, name: str, detail: str) -> InputError:
@@ -125,14 +123,8 @@ def _misfit_error(adapter: Adapter, name: str, detail: str) -> InputError:
 
 
 def _config(folder: Path, name: str) -> dict[str, Any]:
-    try:
+    with reading(name, f"{CONFIG} cannot be read"):
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{CONFIG} cannot be read ({error})", where=name) from error
     if not isinstance(config, dict):
         raise InputError(f"{CONFIG} contains no settings", where=name)
     return config
-
-
-def _is_pickled(folder: Path) -> bool:
-    return (folder / "adapter_model.bin").is_file()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from transformers import PreTrainedModel
 
-from inject.errors import InputError, SpikeinError, did_you_mean
+from inject.errors import SpikeinError, unknown_name
 from inject.files import replacing
 from inject.keyed import item_key
 from train.models.shapes import FAMILIES
@@ -53,12 +53,8 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
     if targets != ("all-linear",):
         for name in targets:
             if name not in layers:
-                raise InputError(
-                    f"no linear layer of this model is called {name!r}."
-                    f"{did_you_mean(name, layers)}",
-                    where="train.lora.target_modules",
-                    allowed=", ".join(layers),
-                )
+                problem = f"no linear layer of this model is called {name!r}"
+                raise unknown_name(problem, name, layers, where="train.lora.target_modules")
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,

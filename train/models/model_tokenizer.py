@@ -5,9 +5,10 @@ tokenizer compares the two id by id.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inject.corpus.named_tokenizer import load_named_tokenizer, tokenizer_identity
+from inject.corpus.tokenizer import AnyTokenizer
 from inject.errors import InputError
 from inject.reading.change_guard import unchanged
 from inject.settings import plain
@@ -17,13 +18,10 @@ from train.models.pretrained import find_model
 from train.models.weight_check import check_vocabulary, highest_stream_id
 from train.settings import ModelSettings
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
 _PROBE = "The 3 rivers of Ørsted met in 1987, didn't they?\n\tNo: they parted…"
 
 
-def fitting_tokenizer(model: ModelSettings) -> "PreTrainedTokenizerBase":
+def fitting_tokenizer(model: ModelSettings) -> AnyTokenizer:
     """Return the tokenizer that a model names or includes, checked against the model.
 
     The embedding is checked only for local folders; nothing is fetched from the hub for it.
@@ -44,9 +42,7 @@ def fitting_tokenizer(model: ModelSettings) -> "PreTrainedTokenizerBase":
     return tokenizer
 
 
-def require_own_tokenizer(
-    tokenizer: "PreTrainedTokenizerBase", model: ModelSettings
-) -> "PreTrainedTokenizerBase | None":
+def require_own_tokenizer(tokenizer: AnyTokenizer, model: ModelSettings) -> "AnyTokenizer | None":
     """Check that a named tokenizer numbers texts as the pretrained model's own does.
 
     Args:

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inject.errors import InputError, Unreachable, did_you_mean
+from inject.errors import InputError, Unreachable, did_you_mean, first_line
 from inject.hub.resolver import mark_unresolved
 from inject.hub.snapshot import CODE_FILES, MODEL_FILES, fetch_snapshot, foreign_code, trusted_code
 from inject.model_folder import PICKLED, model_files, require_own_files
@@ -197,7 +197,7 @@ def load_causal_model(
         if "trust_remote_code" in str(error):
             hint = "Set trust_remote_code of the model if you trust its authors."
         raise InputError(
-            f"not loadable as a causal language model ({_first_line(error)})",
+            f"not loadable as a causal language model ({first_line(error)})",
             where=path_or_id,
             hint=hint,
         ) from error
@@ -304,7 +304,3 @@ def _from_hub(name: str, revision: str | None, trust_remote_code: bool) -> Model
     folder, commit = fetch_snapshot(name, revision, patterns, check=require_weights)
     _check_folder(folder, name)
     return ModelFolder(folder, commit)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -23,6 +23,7 @@ from filelock import FileLock
 from inject.digest import digest
 from inject.errors import InputError
 from inject.files import cache_folder
+from train.device import cpu_info
 
 FOLDER = "TORCH_EXTENSIONS_DIR"
 _BUILT = "built"
@@ -119,10 +120,7 @@ def _folder() -> Path:
 
 def _instructions() -> str:
     """Return the instructions of this processor, as `-march=native` selects them."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.machine()
+    lines = cpu_info().splitlines()
     return next((line for line in lines if line.startswith("flags")), platform.machine())
 
 

@@ -181,8 +181,7 @@ def kl_divergence(
         q_logits: of the model in training, [texts, length, vocabulary].
         mask: positions that count, [texts, length]; the divergence at the others is 0.
     """
-    divergence: torch.Tensor = _Divergence.apply(p_logits, q_logits, mask)
-    return divergence
+    return _Divergence.apply(p_logits, q_logits, mask)
 
 
 class _Divergence(torch.autograd.Function):

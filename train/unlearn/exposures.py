@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from inject.stream.exposures import NEVER, SCHEMA, write_exposures
+from inject.stream.exposures import NEVER, SCHEMA, TrainedWindow, write_exposures
 from train.unlearn.texts import Piece, UnlearningTexts
 
 UNLEARNING_SCHEMA = SCHEMA.append(pa.field("role", pa.string()))
@@ -28,27 +28,15 @@ class UnlearningRecorder:
         self._texts = texts
         self._rows: list[dict[str, Any]] = []
 
-    def record(
-        self,
-        *,
-        epoch: int,
-        step: int,
-        window: int,
-        tokens_before: int,
-        ids: npt.NDArray[np.int64],
-        rank: int = 0,
-    ) -> None:
+    def record(self, fed: TrainedWindow, ids: npt.NDArray[np.int64]) -> None:
         """Record the rows of one window that were fed to the model.
 
         Args:
-            epoch: from 0.
-            step: the optimiser step, from 1.
-            window: number of the forget piece.
-            tokens_before: tokens in the windows before it, all rows and padding included.
+            fed: the window, whose index is the forget piece's number; the tokens before it include
+                all rows and padding.
             ids: as fed, all rows concatenated.
-            rank: rank of the process that fed it.
         """
-        for place, (role, piece) in enumerate(self._texts.rows(epoch, window)):
+        for place, (role, piece) in enumerate(self._texts.rows(fed.epoch, fed.window)):
             start = place * self._texts.length
             stop = start + len(piece.ids)
             same = np.array_equal(ids[start:stop], piece.ids)
@@ -56,13 +44,10 @@ class UnlearningRecorder:
             self._rows.append(
                 {
                     **_name_columns(role, piece),
+                    **fed._asdict(),
                     "status": "altered" if not same else "whole" if whole else "fragment",
                     "intact": same and whole,
-                    "epoch": epoch,
-                    "step": step,
-                    "rank": rank,
-                    "tokens_before": tokens_before + start,
-                    "window": window,
+                    "tokens_before": fed.tokens_before + start,
                     "start": start,
                     "stop": stop,
                     "text_start": piece.start,

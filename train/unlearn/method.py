@@ -10,7 +10,7 @@ in `configs/unlearn/NAME.yaml`. Nothing here imports torch.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -30,12 +30,16 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-    from train.unlearn.batch import Role, UnlearningBatch
+    from train.unlearn.batch import FedTexts, Role, UnlearningBatch
 
     Weights = Mapping[str, torch.Tensor]
     Ask = Callable[[torch.Tensor], torch.Tensor]
 
 
+Tensor: TypeAlias = "torch.Tensor"
+Texts: TypeAlias = "FedTexts"
+Batch: TypeAlias = "UnlearningBatch"
+"""Names for annotations; torch is not imported for them."""
 Reduction = Literal["sum", "mean"]
 LossOn = Literal["all", "answer"]
 

@@ -10,7 +10,7 @@ import importlib
 import itertools
 import pkgutil
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath
@@ -21,7 +21,7 @@ from ruamel.yaml import YAML
 
 import train.unlearn.methods
 from inject.builtin_files import CONFIGS
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.plugins import (
     FileReference,
     Group,
@@ -147,12 +147,8 @@ def find_method(text: str) -> KnownMethod:
     installed = installed_plugins(_GROUP)
     if requested in installed:
         return _of_plugin(installed[requested].load(EXPECTED), requested)
-    names = [*method_names(), *installed]
-    raise InputError(
-        f"unknown unlearning method {requested!r}.{did_you_mean(name, names)}",
-        where=_WHERE,
-        allowed=", ".join([*names, "FILE.py:NAME"]),
-    )
+    names = [*method_names(), *installed, "FILE.py:NAME"]
+    raise unknown_name(f"unknown unlearning method {requested!r}", name, names, where=_WHERE)
 
 
 def parse_methods(
@@ -183,7 +179,7 @@ def parse_methods(
     return settings
 
 
-def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSetting]:
+def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> Iterator[MethodSetting]:
     fields: dict[str, Any] = {"method": entry} if isinstance(entry, str) else dict(entry)
     reference = fields.get("method")
     if not isinstance(reference, str):
@@ -204,18 +200,14 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
     name = _name(registered.method.name if fields.get("name") is None else fields["name"])
     require_same_source(registered.digest, fields.get("plugin", registered.digest), label=reference)
     own = {key: value for key, value in fields.items() if key not in _OWN_KEYS}
-    method_settings = []
     for point in _points(fields.get("sweep"), place):
         settings = _validate(registered, {**own, **dict(point)}, place)
-        method_settings.append(
-            MethodSetting(
-                known=registered,
-                settings=settings,
-                label=_label(name, point),
-                reference=_resolve_reference(reference),
-            )
+        yield MethodSetting(
+            known=registered,
+            settings=settings,
+            label=_label(name, point),
+            reference=_resolve_reference(reference),
         )
-    return method_settings
 
 
 def _resolve_reference(reference: str) -> str:
@@ -270,12 +262,8 @@ def _validate(registered: KnownMethod, values: Mapping[str, Any], location: str)
     allowed = registered.method.settings.model_fields
     unknown = next((key for key in values if key not in allowed), None)
     if unknown is not None:
-        raise InputError(
-            f"the method {registered.method.name} has no setting {unknown!r}."
-            f"{did_you_mean(str(unknown), allowed)}",
-            where=location,
-            allowed=", ".join(allowed),
-        )
+        problem = f"the method {registered.method.name} has no setting {unknown!r}"
+        raise unknown_name(problem, str(unknown), allowed, where=location)
     try:
         return registered.method.settings.model_validate({**registered.defaults, **values})
     except ValidationError as error:

@@ -7,7 +7,7 @@ exposures, and models are kept after the requested steps. For the loop it is a m
 others, but experiment files cannot list it among those that forget.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import model_validator
 
@@ -21,13 +21,8 @@ from train.models.model_node import GivenModel
 from train.models.model_sizes import model_cost
 from train.settings import CheckpointSettings, ModelSettings, Precision, TrainSettings
 from train.unlearn.job import unlearn_job
-from train.unlearn.method import MethodSettings, UnlearningMethod
+from train.unlearn.method import Batch, MethodSettings, Tensor, UnlearningMethod
 from train.unlearn.unlearning_job import UnlearningJob
-
-if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import UnlearningBatch
 
 
 class RelearningSettings(MethodSettings):
@@ -49,7 +44,7 @@ class RelearningSettings(MethodSettings):
         return settings.model_copy(update={"checkpoints": checkpoints})
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the usual loss of each text, [texts]."""
     return batch.forget.loss
 

@@ -11,27 +11,24 @@ example has an answer, the prompt is everything before it; otherwise, and in the
 long text, it is the piece's first tokens. The answer of a piece is drawn by (seed, text, piece).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from inject import keyed
-from inject.corpus.tokenizer import encode_texts, end_token_id
+from inject.corpus.tokenizer import AnyTokenizer, encode_texts, end_token_id
 from inject.errors import InputError
 from inject.examples.example import Example
+from inject.keyed import I64
 from train.completion import ANSWER, answer_masks
 from train.unlearn.method import LossOn
 from train.window_inputs import IGNORED
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
     from train.unlearn.batch import Role
 
-I64 = npt.NDArray[np.int64]
 _MULTIPLE = 8
 
 
@@ -60,7 +57,7 @@ class Piece:
 
 def text_pieces(
     examples: Sequence[Example],
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     *,
     longest: int,
     loss_on: LossOn = "all",
@@ -80,7 +77,7 @@ def text_pieces(
     end = end_token_id(tokenizer)
     encoded = encode_texts(tokenizer, [example.text for example in examples])
     masks = answer_masks(examples, tokenizer) if loss_on == "answer" else None
-    pieces = []
+    pieces: list[Piece] = []
     for place, (example, tokens) in enumerate(zip(examples, encoded, strict=True)):
         if len(tokens) == 0:
             raise InputError(
@@ -96,25 +93,21 @@ def text_pieces(
     return pieces
 
 
-def _cut(example: Example, ids: I64, labels: I64, longest: int) -> list[Piece]:
-    pieces = []
+def _cut(example: Example, ids: I64, labels: I64, longest: int) -> Iterator[Piece]:
     for start in range(0, len(ids), longest):
         part = labels[start : start + longest]
         # A model does not predict a row's first token, so a piece of one token teaches nothing.
         if (part[1:] == IGNORED).all():
             continue
-        pieces.append(
-            Piece(
-                example_id=example.example_id,
-                dataset=example.dataset,
-                index=start // longest,
-                start=start,
-                text_length=len(ids),
-                ids=ids[start : start + longest],
-                labels=part,
-            )
+        yield Piece(
+            example_id=example.example_id,
+            dataset=example.dataset,
+            index=start // longest,
+            start=start,
+            text_length=len(ids),
+            ids=ids[start : start + longest],
+            labels=part,
         )
-    return pieces
 
 
 def row_length(pieces: Sequence[Piece], *, longest: int) -> int:
@@ -223,7 +216,7 @@ ANSWERS = (
 def preferences(
     examples: Sequence[Example],
     pieces: Sequence[Piece],
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     *,
     prompt_tokens: int,
     longest: int,
@@ -261,9 +254,7 @@ def preferences(
     ]
 
 
-def _answer_starts(
-    examples: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
-) -> dict[str, int]:
+def _answer_starts(examples: Sequence[Example], tokenizer: AnyTokenizer) -> dict[str, int]:
     """Return the first token of the answer of each text that has one."""
     with_answers = [example for example in examples if ANSWER in example.spans]
     masks = answer_masks(with_answers, tokenizer) if with_answers else []

@@ -23,13 +23,13 @@ from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.document import Source
 from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.plugins import (
     Plugin,
     PluginKind,
     file_reference,
+    find_plugin,
     installed_plugins,
-    load_file,
     load_installed,
 )
 
@@ -140,25 +140,13 @@ def source_table() -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
 
 def _plugin(kind: str) -> Plugin | None:
     """Return the plug-in of a kind; None if no installed package offers it."""
-    if reference := file_reference(kind):
-        if reference.rest:
-            raise InputError(
-                f"{reference.rest!r} follows the name of a source",
-                where=kind,
-                allowed="FILE.py:NAME",
-                hint="Give the source's options as keys next to `kind:`.",
-            )
-        return load_file(reference, _EXPECTED)
-    installed = installed_plugins(_GROUP)
-    if kind in installed:
-        return installed[kind].load(_EXPECTED)
-    if installed:
+    hint = "Give the source's options as keys next to `kind:`."
+    plugin = find_plugin(kind, _GROUP, _EXPECTED, hint=hint)
+    if plugin is None and (installed := installed_plugins(_GROUP)):
         names = sorted({*BUILT_IN, *installed})
-        raise InputError(
-            f"{kind!r} is not a kind of source.{did_you_mean(kind, names)}",
-            allowed=f"{', '.join(names)}, or FILE.py:NAME",
-        )
-    return None
+        allowed = f"{', '.join(names)}, or FILE.py:NAME"
+        raise unknown_name(f"{kind!r} is not a kind of source", kind, names, allowed=allowed)
+    return plugin
 
 
 def _plugin_of(source: Source) -> Plugin:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from inject.examples.datasets import fiction
 from inject.examples.datasets.choices import choice_fields
@@ -31,7 +31,7 @@ from inject.examples.datasets.fiction import Draws, Story, StoryFact, grammar
 from inject.examples.datasets.source import Dataset, DatasetSource
 from inject.examples.example import Row
 from inject.examples.template import letter
-from inject.settings import Settings
+from inject.settings import Distinct, Settings
 
 Fields = dict[str, Any]
 
@@ -45,18 +45,11 @@ _FORM_OF = 1 << 63
 class FictionalOptions(Settings):
     """Options of the generated facts."""
 
-    forms: Annotated[tuple[Form, ...], Field(min_length=1)] = _FORMS
+    forms: Annotated[tuple[Form, ...], Field(min_length=1), Distinct] = _FORMS
     """Forms to draw from, all equally likely; each row takes one."""
     first: Annotated[int, Field(ge=0, lt=2**60)] = 0
     """Number of the first row; rows follow from seed and number, so a second `fictional` must start
     after the rows of the first."""
-
-    @field_validator("forms")
-    @classmethod
-    def _each_once(cls, forms: tuple[Form, ...]) -> tuple[Form, ...]:
-        if len(set(forms)) < len(forms):
-            raise ValueError("name each form once")
-        return forms
 
 
 def biography(draws: Draws) -> list[Fields]:

@@ -12,14 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import unknown_name
 from inject.examples.datasets.source import Dataset
 from inject.plugins import (
     Plugin,
     PluginKind,
     file_reference,
+    find_plugin,
     installed_plugins,
-    load_file,
     load_installed,
 )
 
@@ -59,21 +59,14 @@ def find_dataset(name: str) -> Plugin:
         module = f"{_PACKAGE}.{name}"
         dataset = importlib.import_module(module).DATASET
         return Plugin(name=name, value=dataset, origin=BUILT_IN, digest="", code=(module,))
-    if reference := file_reference(name):
-        if reference.rest:
-            raise InputError(
-                f"{reference.rest!r} follows the name of a dataset",
-                where=name,
-                allowed="FILE.py:NAME",
-                hint="Give the dataset's own options under `options:`.",
-            )
-        return load_file(reference, _EXPECTED)
-    installed = installed_plugins(_GROUP)
-    if name in installed:
-        return installed[name].load(_EXPECTED)
+    options_hint = "Give the dataset's own options under `options:`."
+    if plugin := find_plugin(name, _GROUP, _EXPECTED, hint=options_hint):
+        return plugin
     names = dataset_names()
-    raise InputError(
-        f"unknown dataset {name!r}.{did_you_mean(name, names)}",
+    raise unknown_name(
+        f"unknown dataset {name!r}",
+        name,
+        names,
         allowed=f"{', '.join(names)}, or FILE.py:NAME",
         hint="For a file of your own use `dataset: rows` with `fields:`.",
     )
@@ -81,8 +74,7 @@ def find_dataset(name: str) -> Plugin:
 
 def get_dataset(name: str) -> Dataset:
     """Return a dataset as `find_dataset` does, without its origin."""
-    dataset: Dataset = find_dataset(name).value
-    return dataset
+    return find_dataset(name).value
 
 
 def dataset_label(name: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, unknown_name
 from inject.files import human_bytes
 from spikein.cli import completion
 from spikein.cli.options import argument, folder_path, option
@@ -69,10 +69,7 @@ def data(
     from inject.public_data.fetch import fetch
 
     if action not in (_FETCH, _LIST):
-        raise InputError(
-            f"spikein data has no action {action!r}.{did_you_mean(action, (_FETCH, _LIST))}",
-            allowed=f"{_FETCH}, {_LIST}",
-        )
+        raise unknown_name(f"spikein data has no action {action!r}", action, (_FETCH, _LIST))
     chosen = data_sets(_data_names(names or ()), with_large=action == _LIST)
     accepted = {data_set.name for data_set in data_sets(accept_terms)} if accept_terms else set()
     for data_set in chosen:

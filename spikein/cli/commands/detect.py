@@ -1,6 +1,7 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -250,12 +251,11 @@ def _sum_requests(requests: "Mapping[str, RequestEstimate]") -> "RequestEstimate
 
 def _list_by_detector(plan: "RowsPlan", requests: "Mapping[str, RequestEstimate]") -> str:
     """Return `cdd 1,200; samia and ngram_coverage 240`, most requests first."""
-    counted: dict[str, int] = {}
+    counted: Counter[str] = Counter()
     for digest, estimate in requests.items():
         names = " and ".join(plan.detectors_of.get(digest, ("flagged rows",)))
-        counted[names] = counted.get(names, 0) + estimate.requests
-    ranked = sorted(counted.items(), key=lambda item: -item[1])
-    return "; ".join(f"{names} {count:,}" for names, count in ranked)
+        counted[names] += estimate.requests
+    return "; ".join(f"{names} {count:,}" for names, count in counted.most_common())
 
 
 def _confirm(

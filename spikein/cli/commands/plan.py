@@ -269,15 +269,10 @@ def _print_estimates(estimates: "Sequence[TrainingEstimate]", hardware: "Hardwar
             f"({human_bytes(hardware.memory)}), {hardware.utilisation:.0%} of their peak in "
             f"bfloat16, {_windows(sized)} at once on each. Choose with --gpu, --gpus, --mfu."
         )
-        total = (
-            sum(
-                estimate.runs * estimate.cost.gpu_seconds
-                for estimate in sized
-                if estimate.cost is not None
-            )
-            / 3600
+        total = sum(
+            estimate.runs * estimate.cost.gpu_seconds for estimate in sized if estimate.cost
         )
-        say(f"All training: {_hours(total)} GPU-hours.")
+        say(f"All training: {_hours(total / 3600)} GPU-hours.")
     for estimate in sized:
         fitting = [
             stage for stage, _ in enumerate(stages) if estimate.memory(stage) <= hardware.memory

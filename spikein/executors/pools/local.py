@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from inject.helper_processes import usable_cores
 from inject.step import Step
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors.graph_file import GraphFile, write_graph
@@ -80,13 +81,6 @@ def _part(resources: Sequence[Any], at: int, number: int) -> tuple[Any, ...]:
         return (resources[at % len(resources)],) if resources else ()
     begin, end = (round(len(resources) * edge / number) for edge in (at, at + 1))
     return tuple(resources[begin:end])
-
-
-def usable_cores() -> tuple[int, ...]:
-    """Return the numbers of the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or 1))
 
 
 def visible_gpus() -> tuple[str, ...]:

@@ -5,13 +5,13 @@ libraries, the digest of its content) is in the store; if a store is not found, 
 that and continues.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError
-from spikein.runs.folder import linked_artifacts
+from spikein.runs.folder import artifact_name, linked_artifacts
 from spikein.runs.publication import SettingChange, setting_changes
 from spikein.runs.record import EXPERIMENT
 from spikein.store.environment import CODE, MACHINE
@@ -67,7 +67,9 @@ def compare_origins(first: Path, second: Path) -> Origins:
     Raises:
         InputError: when a record cannot be read.
     """
-    folders = [{_name(path): path for path in linked_artifacts(run)} for run in (first, second)]
+    folders = [
+        {artifact_name(path): path for path in linked_artifacts(run)} for run in (first, second)
+    ]
     manifests = [
         {name: records for name, path in folder.items() if (records := _manifest(path)) is not None}
         for folder in folders
@@ -88,15 +90,11 @@ def compare_origins(first: Path, second: Path) -> Origins:
             for folder in setting_changes(first / EXPERIMENT, second / EXPERIMENT)
             if folder.key != "name"
         ],
-        kinds=_kinds(*(set(folder) for folder in folders)),
-        changes=_changes((folders[0], folders[1]), (manifests[0], manifests[1])),
+        kinds=list(_kinds(*(set(folder) for folder in folders))),
+        changes=list(_changes((folders[0], folders[1]), (manifests[0], manifests[1]))),
         versions=(versions[0], versions[1]),
         notes=notes,
     )
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
 
 
 def _label(name: str) -> str:
@@ -128,20 +126,17 @@ def _versions(manifests: Mapping[str, Manifest], total: int) -> Versions:
     )
 
 
-def _kinds(first: set[str], second: set[str]) -> list[KindOverlap]:
-    kinds = []
+def _kinds(first: set[str], second: set[str]) -> Iterator[KindOverlap]:
     for kind in sorted({name.partition("/")[0] for name in first | second}):
         left, right = ({n for n in side if n.startswith(f"{kind}/")} for side in (first, second))
-        kinds.append(KindOverlap(kind, len(left & right), len(left - right), len(right - left)))
-    return kinds
+        yield KindOverlap(kind, len(left & right), len(left - right), len(right - left))
 
 
 def _changes(
     folders: tuple[Mapping[str, Path], Mapping[str, Path]],
     manifests: tuple[Mapping[str, Manifest], Mapping[str, Manifest]],
-) -> list[ArtifactChange]:
-    """Return the artifacts of one label and two recipes, with the differences of the recipes."""
-    changes = []
+) -> Iterator[ArtifactChange]:
+    """Yield the artifacts of one label and two recipes, with the differences of the recipes."""
     alone: list[dict[str, list[str]]] = [{}, {}]
     for side in (0, 1):
         for name in folders[side]:
@@ -153,12 +148,9 @@ def _changes(
         left = manifests[0].get(alone[0][label][0])
         right = manifests[1].get(alone[1][label][0])
         if left is None or right is None:
-            changes.append(ArtifactChange(label, (), None))
+            yield ArtifactChange(label, (), None)
         else:
-            changes.append(
-                ArtifactChange(label, tuple(_recipe(left, right)), left.content == right.content)
-            )
-    return changes
+            yield ArtifactChange(label, tuple(_recipe(left, right)), left.content == right.content)
 
 
 def _recipe(left: Manifest, right: Manifest) -> list[str]:

@@ -169,7 +169,7 @@ def test_the_retrained_model_sees_the_members_outside_of_the_forget_set():
     rows[3] = row("news", "3", 0)
     membership = TwinMembership.retrained(ForgetSet(datasets=("toy",), copies=(1,)))
     copies = {member.example_id: number for number, member in enumerate(rows)}
-    seen = with_twin_membership(rows, membership, seed=0, copies=copies)
+    seen = with_twin_membership(rows, twin_members(rows, membership, seed=0, copies=copies))
     assert [member.side for member in seen] == ["member", "nonmember", "member", "member"]
     assert membership.label() == "retrained-toy-copies=1"
 

@@ -11,6 +11,7 @@ from inject.stream.exposures import (
     NEVER,
     SCHEMA,
     ExposureRecorder,
+    TrainedWindow,
     copy_outcomes,
     exposure_until,
     require_unexposed,
@@ -41,7 +42,7 @@ def run(source, tokens, plan, *, epochs=1, batch=3, seed=0, stop_after=None, spo
             "window": int(window),
             "tokens_before": position * view.context,
         }
-        ledger.record(**record, ids=ids)
+        ledger.record(TrainedWindow(**record), ids)
         fed.append((record, ids))
     return ledger.table().to_pylist(), fed
 
@@ -99,14 +100,9 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
     for position, window in enumerate(order):
         part = first if position < len(order) // 2 else ranks[position % 2]
         for target in (alone, part):
-            target.record(
-                epoch=0,
-                step=position // 4,
-                window=window,
-                tokens_before=position * view.context,
-                ids=view.window(window),
-                rank=position % 2,
-            )
+            before = position * view.context
+            fed = TrainedWindow(0, position // 4, window, before, position % 2)
+            target.record(fed, view.window(window))
     merged = ExposureRecorder(view, plan.names(), whole_texts(tokens))
     for part in (ranks[1], first, ranks[0]):
         merged.restore(part.table())
@@ -184,13 +180,9 @@ def test_exposures_by_step_match_a_walk_through_the_windows(made):
     for epoch in range(2):
         for window in window_order(4, epoch, view.n_windows):
             step = position // BATCH + 1
-            ledger.record(
-                epoch=epoch,
-                step=step,
-                window=int(window),
-                tokens_before=position * view.context,
-                ids=view.window(int(window)),
-            )
+            before = position * view.context
+            window_fed = TrainedWindow(epoch, step, int(window), before)
+            ledger.record(window_fed, view.window(int(window)))
             fed.append((epoch, int(window), step))
             position += 1
     exposures = ledger.table()

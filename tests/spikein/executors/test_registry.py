@@ -67,7 +67,7 @@ def test_a_class_or_an_object_in_a_file_is_an_executor(tmp_path):
 @pytest.mark.parametrize(
     ("text", "name", "words"),
     [
-        (QUEUE, "Queue:speed=2", "an executor takes no parameters; got 'speed=2'"),
+        (QUEUE, "Queue:speed=2", "'speed=2' follows the name of an executor"),
         ("Queue = 3", "Queue", "is an object of type int, not an executor"),
         (
             "class Queue:\n def __init__(self, host): pass\n def run(self, a, b, c): pass",

@@ -13,14 +13,14 @@ def test_an_altered_copy_is_named_by_ledger_page_and_command(copied_run, monkeyp
     """The model trains on the first piece of a copy with one token changed."""
     true_record, changed = ExposureRecorder.record, []
 
-    def record(self, **fed):
-        start = fed["window"] * len(fed["ids"])
-        pieces = self._view.pieces(start, start + len(fed["ids"]))
+    def record(self, fed, ids):
+        start = fed.window * len(ids)
+        pieces = list(self._view.pieces(start, start + len(ids)))
         if pieces and not changed:
             changed.append(self._names[pieces[0].copy])
-            fed["ids"] = fed["ids"].copy()
-            fed["ids"][pieces[0].start] ^= 1
-        true_record(self, **fed)
+            ids = ids.copy()
+            ids[pieces[0].start] ^= 1
+        true_record(self, fed, ids)
 
     monkeypatch.setattr(ExposureRecorder, "record", record)
     result = run(copied_run.root, *CONTAMINATION, "train.lr=0.02", *LIGHT)

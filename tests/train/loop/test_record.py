@@ -26,8 +26,8 @@ class OnGpu:
 class FakeLedger(SimpleNamespace):
     rows: list[dict[str, Any]]
 
-    def record(self, **row: Any) -> None:
-        self.rows.append(row)
+    def record(self, fed: Any, ids: Any) -> None:
+        self.rows.append({**fed._asdict(), "ids": ids})
 
     def recorded(self) -> Any:
         return self.rows

@@ -13,12 +13,17 @@ theirs. Passes: forget, idk (and retain) in one; the original's log-probabilitie
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod, retained_if_weighted
+from train.unlearn.method import (
+    Batch,
+    Reduction,
+    Tensor,
+    TwoTermSettings,
+    UnlearningMethod,
+    retained_if_weighted,
+)
 
 if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import Role, UnlearningBatch
+    from train.unlearn.batch import Role
 
 
 class DpoSettings(TwoTermSettings):
@@ -32,7 +37,7 @@ class DpoSettings(TwoTermSettings):
     """Maximum tokens of the prompt, in texts without a recorded answer."""
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the loss of each forget text and its alternative, [texts]."""
     import torch.nn.functional as F
 

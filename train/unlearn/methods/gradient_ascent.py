@@ -5,17 +5,10 @@
 It has no lower bound: trained for long, it ruins the model (the reason for NPO). One pass: forget.
 """
 
-from typing import TYPE_CHECKING
-
-from train.unlearn.method import UnlearningMethod
-
-if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import UnlearningBatch
+from train.unlearn.method import Batch, Tensor, UnlearningMethod
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the negative of the usual loss of each forget text, [texts]."""
     return -batch.forget.loss
 

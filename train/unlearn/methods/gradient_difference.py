@@ -6,17 +6,10 @@ ascent, and train on the texts to keep.
 Passes: forget and retain, in one.
 """
 
-from typing import TYPE_CHECKING
-
-from train.unlearn.method import TwoTermSettings, UnlearningMethod
-
-if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import UnlearningBatch
+from train.unlearn.method import Batch, Tensor, TwoTermSettings, UnlearningMethod
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the loss of each forget text with its retain text, [texts]."""
     settings: TwoTermSettings = batch.settings
     retain_term = settings.retain_weight * batch.kept().loss

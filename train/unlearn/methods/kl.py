@@ -9,16 +9,11 @@ one forward pass without gradients; with LoRA it is the same weights without the
 forget and retain in one, retain under the original.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod
+from train.unlearn.method import Batch, Reduction, Tensor, TwoTermSettings, UnlearningMethod
 from train.unlearn.methods.npo import preference_loss
-
-if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import UnlearningBatch
 
 
 class KlSettings(TwoTermSettings):
@@ -32,7 +27,7 @@ class KlSettings(TwoTermSettings):
     """Of the forget term `npo`: a text's log-probability as `sum` over its tokens or `mean`."""
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the loss of each forget text with its retain text, [texts]."""
     from train.unlearn.batch import kl_divergence
 

@@ -9,15 +9,16 @@ tokens, others use the mean; `reduction` selects one. Passes: forget (and retain
 original's log-probabilities are computed once.
 """
 
-from typing import TYPE_CHECKING
-
 from inject.settings import PositiveFloat
-from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod, retained_if_weighted
-
-if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import FedTexts, UnlearningBatch
+from train.unlearn.method import (
+    Batch,
+    Reduction,
+    Tensor,
+    Texts,
+    TwoTermSettings,
+    UnlearningMethod,
+    retained_if_weighted,
+)
 
 
 class NpoSettings(TwoTermSettings):
@@ -29,7 +30,7 @@ class NpoSettings(TwoTermSettings):
     """Whether a text's log-probability is the `sum` over its tokens or their `mean`."""
 
 
-def preference_loss(forget: "FedTexts", *, beta: float, reduction: Reduction) -> "torch.Tensor":
+def preference_loss(forget: Texts, *, beta: float, reduction: Reduction) -> Tensor:
     """Return NPO's loss of each forget text, [texts]."""
     import torch.nn.functional as F
 
@@ -37,7 +38,7 @@ def preference_loss(forget: "FedTexts", *, beta: float, reduction: Reduction) ->
     return -2.0 / beta * F.logsigmoid(-beta * forget.reduced(log_ratio, reduction))
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the loss of each forget text, with its retain text, [texts]."""
     settings: NpoSettings = batch.settings
     lost = preference_loss(batch.forget, beta=settings.beta, reduction=settings.reduction)

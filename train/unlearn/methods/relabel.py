@@ -13,15 +13,9 @@ once, forget under the original and the reinforced model.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import MethodSettings, UnlearningMethod
-
-if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import UnlearningBatch
+from train.unlearn.method import Batch, MethodSettings, Tensor, UnlearningMethod
 
 
 class RelabelSettings(MethodSettings):
@@ -35,17 +29,17 @@ class RelabelSettings(MethodSettings):
     """Passes of the reinforced model over the forget set."""
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the usual loss of each forget text, on its labels, [texts]."""
     return batch.forget.loss
 
 
 def generic_labels(
-    original: Callable[["torch.Tensor"], "torch.Tensor"],
-    reinforced: Callable[["torch.Tensor"], "torch.Tensor"],
-    ids: "torch.Tensor",
+    original: Callable[[Tensor], Tensor],
+    reinforced: Callable[[Tensor], Tensor],
+    ids: Tensor,
     settings: RelabelSettings,
-) -> "torch.Tensor":
+) -> Tensor:
     """Return the generic label of each position, [texts, length]; the first has none.
 
     Args:

@@ -18,14 +18,11 @@ from pydantic import Field
 from inject import keyed
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import FullOnly, UnlearningMethod, Weight
+from train.unlearn.method import Batch, FullOnly, Tensor, Texts, UnlearningMethod, Weight
 from train.window_inputs import IGNORED
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel
-
-    from train.unlearn.batch import FedTexts, UnlearningBatch
 
 DOWN_PROJECTIONS = ("mlp.down_proj", "mlp.dense_4h_to_h", "mlp.c_proj", "mlp.fc2")
 """The feed-forward layer's second matrix: Llama, OLMo, Qwen and others; GPT-NeoX; GPT-2; Phi."""
@@ -44,7 +41,7 @@ class RmuSettings(FullOnly):
     """Weight of the term that keeps retain texts in place."""
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the loss of each forget text with its retain text, [texts]."""
     settings: RmuSettings = batch.settings
     retained = batch.kept()
@@ -52,16 +49,14 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     return steered + settings.alpha * _distance(retained, batch.original(retained))
 
 
-def _distance(texts: "FedTexts", target: "torch.Tensor") -> "torch.Tensor":
+def _distance(texts: Texts, target: Tensor) -> Tensor:
     """Return the mean squared distance over each text's labels, [texts]."""
     squared = (texts.known_hidden().float() - target.float()).square().mean(2)
     labelled = texts.labels.ne(IGNORED)
     return (squared * labelled).sum(1) / labelled.sum(1).clamp(min=1)
 
 
-def direction(
-    model: "PreTrainedModel", settings: RmuSettings, seed: int
-) -> Mapping[str, "torch.Tensor"]:
+def direction(model: "PreTrainedModel", settings: RmuSettings, seed: int) -> Mapping[str, Tensor]:
     """Return the vector of length 1, a function of the seed and the model's hidden size."""
     import torch
 

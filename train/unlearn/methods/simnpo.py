@@ -9,21 +9,16 @@ the authors' code subtracts its `delta` before, so that gamma here is beta times
 forget and retain in one; no reference.
 """
 
-from typing import TYPE_CHECKING
-
 from inject.settings import PositiveFloat
 from train.unlearn.method import (
+    Batch,
     Reduction,
+    Tensor,
     TwoTermSettings,
     UnlearningMethod,
     Weight,
     retained_if_weighted,
 )
-
-if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import UnlearningBatch
 
 
 class SimNpoSettings(TwoTermSettings):
@@ -37,7 +32,7 @@ class SimNpoSettings(TwoTermSettings):
     """Whether a text's log-probability is the `mean` over its tokens or their `sum`."""
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the loss of each forget text, with its retain text, [texts]."""
     import torch.nn.functional as F
 

@@ -7,15 +7,9 @@ from it. Pass: forget.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import FullOnly, UnlearningMethod
-
-if TYPE_CHECKING:
-    import torch
-
-    from train.unlearn.batch import UnlearningBatch
+from train.unlearn.method import Batch, FullOnly, Tensor, UnlearningMethod
 
 
 class TaskVectorSettings(FullOnly):
@@ -25,16 +19,16 @@ class TaskVectorSettings(FullOnly):
     """Multiple of the change towards the forget set to subtract."""
 
 
-def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+def loss(batch: Batch) -> Tensor:
     """Return the usual loss of each forget text, [texts]."""
     return batch.forget.loss
 
 
 def negated(
-    original: Mapping[str, "torch.Tensor"],
-    trained: Mapping[str, "torch.Tensor"],
+    original: Mapping[str, Tensor],
+    trained: Mapping[str, Tensor],
     settings: TaskVectorSettings,
-) -> Mapping[str, "torch.Tensor"]:
+) -> Mapping[str, Tensor]:
     """Return the original's weights minus the scaled task vector."""
     return {
         name: weight - settings.scale * (trained[name] - weight)

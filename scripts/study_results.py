@@ -69,7 +69,7 @@ def arm_name(values: Sequence[Any], model: str, *, n_shown: int = 0) -> str:
 
 
 def distinguishing_axes(metrics: pd.DataFrame, axes: Sequence[str], by: Sequence[str]) -> int:
-    """Return how many of the axes distinguish the models without members."""
+    """Return the number of axes that distinguish the models without members."""
     others = metrics[metrics["model"] != "contaminated"][[*by]].drop_duplicates()
     further = [name for name in by if name not in axes]
     counts = range(len(axes) + 1)

@@ -49,8 +49,8 @@ def dataset_rows(work: PreparedCohort, choices: Sequence[Choice]) -> list[dict[s
             # A model without passes of its own gets the detectors that need none.
             if all(folder in further for read in detector.reads for folder in _FOLDERS[read]):
                 head = {**work.cohort.place(), "seed": arm.arm.seed, "detector": detector.name}
-                found = _findings(arm, choices, work.settings, further, detector)
-                rows += [{**head, **row} for row in found]
+                findings = _findings(arm, choices, work.settings, further, detector)
+                rows += [{**head, **row} for row in findings]
     return rows
 
 

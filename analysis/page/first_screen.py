@@ -86,8 +86,8 @@ def arms_picture(view: ReportView) -> Picture | None:
 def gains(view: ReportView) -> Effects | None:
     """Return the known effects of copies, the swept axes and the choice of the detector."""
     axes = [axis_gain(view, row) for row in headline_contrasts(view)]
-    known = [effect for effect in (copies_gain(view), *axes, _loss_gain(view)) if effect]
-    return Effects(known[:_MAX_GAINS]) if known else None
+    effects = [effect for effect in (copies_gain(view), *axes, _loss_gain(view)) if effect]
+    return Effects(effects[:_MAX_GAINS]) if effects else None
 
 
 def copies_gain(view: ReportView) -> Effect | None:

@@ -255,8 +255,8 @@ def _wrap_object(detector: Detector | Callable[[Any], Any], text: str) -> Detect
             )
         function, detector = detector, detector_of(detector, text, place=place)
     check_detector(detector, place=place)
-    known = KnownDetector(detector=detector, origin="given in Python", code=(), function=function)
-    return DetectorSetting(known=known, parameters=detector.parameters())
+    source = KnownDetector(detector=detector, origin="given in Python", code=(), function=function)
+    return DetectorSetting(known=source, parameters=detector.parameters())
 
 
 def _object_name(detector: Any) -> str:

@@ -277,8 +277,8 @@ def _place(place: UnscoredRows) -> str:
 
 
 def _reasons(place: UnscoredRows) -> str:
-    shown = place.reasons[:_MAX_REASONS]
-    return "; ".join(f"{name}: {reason} ({rows})" for name, reason, rows in shown) + "."
+    reasons = place.reasons[:_MAX_REASONS]
+    return "; ".join(f"{name}: {reason} ({rows})" for name, reason, rows in reasons) + "."
 
 
 def detector_notes(arms: Sequence[Arm], *, besides: Collection[str]) -> list[str]:

@@ -86,7 +86,7 @@ def test_scores_with_a_heavy_tail_are_fitted_to_the_end(sigma: float):
     assert np.abs((residual * values).sum(axis=1)).max() < 1e-6
 
 
-def test_rounding_of_equal_scores_is_no_spread():
+def test_rounding_of_equal_scores_is_not_a_spread():
     positive = np.tile(np.arange(30) < 12, (1, 1))
     fit = fit_platt(np.full((1, 30), 0.1), positive, np.ones((1, 30)))
     share = np.where(positive, 13 / 14, 1 / 20).mean()

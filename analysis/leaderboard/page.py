@@ -23,7 +23,10 @@ _RANKS = (
 
 def write_page(path: Path, findings: Findings, truth: GroundTruth) -> Path:
     """Write the page to a file, whole or not at all; return its path."""
-    caption = "Mean AUC over models, with 95 % intervals, which apply to these models."
+    caption = (
+        "Mean AUC over models, with 95 % intervals, which apply to these models; from three seeds "
+        "on, to any."
+    )
     matrix = _crossed(findings, whole=True).matrix()
     page = render_page(
         "spikein leaderboard",
@@ -48,8 +51,8 @@ def sentences(findings: Findings, truth: GroundTruth) -> list[str]:
     models = with_noun(first["n_models"], f"{first['models']} model")
     return [
         f"{leader}; the first has {AUC.text(*Estimate.of(first)[:3])} on {models}.",
-        f"{first['n_members']:,} members and {first['n_nonmembers']:,} non-members under each "
-        f"model; ranks are those on the {first['models']} models. {content}",
+        f"At least {first['n_members']:,} members and {first['n_nonmembers']:,} non-members under "
+        f"each model; ranks are those on the {first['models']} models. {content}",
     ]
 
 

@@ -1,6 +1,8 @@
 """Submissions are ranked rightly and with intervals; impossible scores are rejected."""
 
 import shutil
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +20,12 @@ from analysis.leaderboard.standings import (
     standings,
 )
 from analysis.leaderboard.submission import read_submissions
+from detect.ground_truth.ground_truth import GroundTruth
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, InputErrors
 from spikein.api.leaderboard import leaderboard
 from tests.analysis.leaderboard.conftest import change, with_scores
+from tests.detect.ground_truths import make_examples, make_model, make_truth
 
 NAMES = ("right", "turned", "length")
 
@@ -85,6 +89,69 @@ def test_models_with_the_same_rows_and_scores_make_no_interval_narrower(benchmar
     alone = mean_auc([first], {first.number: scores}).estimates(confidence=0.95)[0]
     twice = mean_auc([first, second], dict.fromkeys((first.number, second.number), scores))
     assert twice.estimates(confidence=0.95)[0][:3] == pytest.approx(alone[:3])
+
+
+def make_irregular_benchmark() -> GroundTruth:
+    """Arms of two seeds with other rows, datasets and groups; groups share names across seeds."""
+    small, two = make_examples(25), make_examples(20, datasets=("news", "wiki"))
+    coarse = [replace(row, group=f"g{at // 3}") for at, row in enumerate(make_examples(33))]
+    arms = [(0, make_examples(40)), (0, small), (0, two), (1, tuple(coarse)), (1, small)]
+    models = [
+        make_model(rows, axes={"pool.members": str(at)}, seed=seed, dose=1 + at, key=50 + at)
+        for at, (seed, rows) in enumerate(arms)
+    ]
+    return replace(make_truth(20), models=tuple(models))
+
+
+def influence_by_pairs(rows: Rows, at: np.ndarray, scores: np.ndarray) -> tuple[float, dict]:
+    """Return an AUC and the influence of each group on it, from all pairs of rows."""
+    inside, outside = at[rows.member[at]], at[rows.nonmember[at]]
+    above = np.sign(scores[inside][:, None] - scores[outside][None]) / 2 + 0.5
+    moved = defaultdict(float)
+    for side, placed in ((inside, above.mean(axis=1)), (outside, above.mean(axis=0))):
+        groups = len(set(rows.group[side].tolist()))
+        for group, own in zip(rows.group[side].tolist(), placed - above.mean(), strict=True):
+            moved[group] += own / len(side) * np.sqrt(groups / (groups - 1))
+    return above.mean(), moved
+
+
+def test_models_of_other_rows_groups_and_datasets_are_averaged_as_by_brute_force():
+    truth = make_irregular_benchmark()
+    random, models = np.random.default_rng(5), labelled_models(truth, None)
+    scores = {m.number: random.normal(m.rows.member, 1.0).round(1) for m in models}
+    named = {
+        (m.model.seed, row.dataset, row.group, int(number))
+        for m in models
+        for row, number in zip(m.model.rows, m.rows.group, strict=True)
+    }
+    assert len(named) == len({place[:3] for place in named}) == len({(*p[:2], p[3]) for p in named})
+    means, moved = defaultdict(list), defaultdict(float)
+    for model in models:
+        rows, seed = model.rows, model.model.seed
+        arms = sum(other.model.seed == seed for other in models)
+        auc = 0.0
+        for name in dict.fromkeys(rows.dataset.tolist()):
+            at = np.flatnonzero(rows.dataset == name)
+            share = rows.member[at].sum() / rows.member.sum()
+            value, by_group = influence_by_pairs(rows, at, scores[model.number])
+            auc += share * value
+            for group, own in by_group.items():
+                moved[seed, name, group] += share * own / arms / 2
+        means[seed].append(auc)
+    found = mean_auc(models, scores).clustered()
+    assert found.value == pytest.approx(np.mean([np.mean(aucs) for aucs in means.values()]))
+    assert found.variance == pytest.approx(sum(own**2 for own in moved.values()))
+    (alone,) = mean_auc(models[2:3], scores).estimates(confidence=0.95)
+    assert alone[:3] == pytest.approx(
+        auc_numbers(models[2].rows, scores[2]).estimates(confidence=0.95)[0][:3]
+    )
+
+
+def test_a_model_without_rows_on_both_sides_is_refused():
+    truth = make_irregular_benchmark()
+    unseen = replace(truth.models[1], copies={})
+    with pytest.raises(InputError, match="members 1, seed 0: no dataset has members"):
+        labelled_models(replace(truth, models=(truth.models[0], unseen)), None)
 
 
 def test_rank_intervals_hold_all_true_ranks_in_95_percent_of_leaderboards():

@@ -46,7 +46,7 @@ def sentences(findings: Findings, truth: GroundTruth) -> list[str]:
     if not ranked:
         return ["No submission was accepted.", content]
     first = ranked[0]
-    best = [row["detector"] for row in ranked if row["best_rank"] == 1]
+    best = [_name(row) for row in ranked if row["best_rank"] == 1]
     leader = f"{best[0]} is best" if len(best) == 1 else f"{', '.join(best)} are tied for rank 1"
     models = with_noun(first["n_models"], f"{first['models']} model")
     return [
@@ -59,7 +59,7 @@ def sentences(findings: Findings, truth: GroundTruth) -> list[str]:
 def sections(findings: Findings) -> list[Section]:
     """Return the sections that have something to show."""
     rejected = findings.where(kind="rejected").rows
-    reasons = Items([f"{row['detector']}: {row['reason']}." for row in rejected])
+    reasons = Items([f"{_name(row)}: {row['reason']}." for row in rejected])
     caption = "Mean over the models with each value, and each arm."
     parts = _crossed(findings, whole=False).tables("AUC by models", "Detector", caption)
     all_sections = (
@@ -68,6 +68,10 @@ def sections(findings: Findings) -> list[Section]:
         Section("rejected", "Rejected", "Rejected", [reasons] if rejected else []),
     )
     return [section for section in all_sections if section.parts]
+
+
+def _name(row: Row) -> str:
+    return f"{row['detector']} {row['setting'] or ''}".strip()
 
 
 def _rank_table(findings: Findings) -> Table:
@@ -90,7 +94,8 @@ def _rank_table(findings: Findings) -> Table:
 
 
 def _auc(findings: Findings, row: Row, models: str) -> Entry:
-    own = findings.where(detector=row["detector"], models=models, part=ALL).rows
+    place = {"detector": row["detector"], "setting": row["setting"]}
+    own = findings.where(**place, models=models, part=ALL).rows
     return AUC.entry(own[0] if own else None, best=row["best_rank"] == 1)
 
 
@@ -99,7 +104,7 @@ def _crossed(findings: Findings, *, whole: bool) -> Crossed:
     rows = [row for row in findings.rows if row["part"] and (row["part"] == ALL) == whole]
     return cross(
         rows,
-        lambda row: AxisHeading(row["detector"], "chosen" if row["best_rank"] == 1 else ""),
+        lambda row: AxisHeading(_name(row), "chosen" if row["best_rank"] == 1 else ""),
         lambda row: AxisHeading(row["models"] if whole else f"{row['models']}, {row['part']}"),
         unit=AUC,
         cell=lambda row: row if Estimate.of(row).available else AUC.brief(row),

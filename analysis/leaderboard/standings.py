@@ -168,7 +168,7 @@ def rank_intervals(numbers: Sequence[Numbers], *, confidence: float) -> list[tup
 
 
 def standings(
-    submissions: Mapping[Path, Submission],
+    submissions: Mapping[Path, Submission | InputError],
     truth: GroundTruth,
     labels: GroundTruth | None,
     *,
@@ -177,7 +177,7 @@ def standings(
     """Return the question `leaderboard`: `rank`, `auc` and `rejected` rows, the best first.
 
     Args:
-        submissions: by folder.
+        submissions: by folder; an error is a reason to reject one.
         truth: the benchmark.
         labels: the organiser's bundle; None ranks by the public models.
         confidence: of the intervals.
@@ -187,11 +187,15 @@ def standings(
     accepted: list[tuple[Submission, dict[int, Floats]]] = []
     rejected = []
     for folder, submission in submissions.items():
+        head = {"detector": str(folder)}
         try:
+            if isinstance(submission, InputError):
+                raise submission
+            head = _head(submission)
             accepted.append((submission, _checked_scores(folder, submission, ids, models)))
         except InputError as error:
             reason = error.problem + (f" (allowed: {error.allowed})" if error.allowed else "")
-            rejected.append({**_head(submission), "kind": "rejected", "reason": reason})
+            rejected.append({**head, "kind": "rejected", "reason": reason})
     arms = [model for model in models if model.model.model == CONTAMINATED]
     ranked = arms[-1].group
     numbers = [mean_auc([m for m in arms if m.group == ranked], own) for _, own in accepted]

@@ -1,5 +1,6 @@
 """Submissions are ranked rightly and with intervals; impossible scores are rejected."""
 
+import json
 import shutil
 from collections import defaultdict
 from dataclasses import replace
@@ -19,11 +20,11 @@ from analysis.leaderboard.standings import (
     rank_intervals,
     standings,
 )
-from analysis.leaderboard.submission import read_submissions
+from analysis.leaderboard.submission import SUBMISSION, read_submissions
 from detect.ground_truth.ground_truth import GroundTruth
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, InputErrors
-from spikein.api.leaderboard import leaderboard
+from spikein.api.leaderboard import leaderboard, submit
 from tests.analysis.leaderboard.conftest import change, with_scores
 from tests.detect.ground_truths import make_examples, make_model, make_truth
 
@@ -253,15 +254,78 @@ def test_a_submission_for_another_version_ends_the_command_before_the_bundle_is_
     (tmp_path / "empty").mkdir()
     shutil.copy(benchmark_folders.bundle / "bundle.json", tmp_path / "empty")
     change(copied / "submission-wrong.right", benchmark="0" * 64)
-    change(copied / "submission-wrong.turned", detector="wrong.length")
     with pytest.raises(InputErrors) as refused:
         leaderboard(copied, tmp_path / "empty")
     message = str(refused.value)
+    assert "1 of 3 submissions" in message
     assert "is for another version of the benchmark (content 000000000000)" in message
     assert "spikein validate FILE.py:NAME BUNDLE --bench" in message
-    assert "'wrong.length' was submitted twice" in message
     with pytest.raises(InputError, match="contains no submission"):
         read_submissions(tmp_path / "empty", benchmark="")
+
+
+def test_unreadable_and_repeated_submissions_are_rejected_and_the_others_ranked(
+    benchmark_folders, copied
+):
+    for name, text in (("no-json", "no json"), ("no-keys", "{}"), ("list", "[]")):
+        (copied / name).mkdir()
+        (copied / name / SUBMISSION).write_text(text)
+    shutil.copytree(copied / "submission-wrong.right", copied / "with-key")
+    change(copied / "with-key", more=1)
+    change(copied / "submission-wrong.turned", detector="wrong.length")
+    findings, truth = leaderboard(copied, benchmark_folders.bundle, labels=benchmark_folders.labels)
+    ranked = findings.where(kind="rank").rows
+    assert [row["detector"] for row in ranked] == ["wrong.right", "wrong.length"]
+    reasons = {
+        Path(row["detector"]).name: row["reason"] for row in findings.where(kind="rejected").rows
+    }
+    assert reasons["no-json"].startswith("Invalid JSON")
+    assert reasons["no-keys"] == "detector: Field required"
+    assert reasons["list"].startswith("Input should be an object")
+    assert reasons["with-key"] == "more: Extra inputs are not permitted"
+    repeated = reasons.pop("submission-wrong.turned")
+    first = copied / "submission-wrong.length"
+    assert repeated.startswith(f"'wrong.length' is already the name of {first}: change")
+    assert len(reasons) == 4
+    assert "Rejected" in [section.title for section in sections(findings)]
+    assert "Invalid JSON" in write_page(copied / "page.html", findings, truth).read_text()
+
+
+def test_two_settings_of_a_detector_are_two_submissions(benchmark_folders, tmp_path):
+    written = submit(["min_k:k=0.2", "min_k:k=0.9"], benchmark_folders.bundle, folder=tmp_path)[1]
+    assert [folder.name for folder in written] == [
+        "submission-min_k-k-0.2", "submission-min_k-k-0.9",
+    ]  # fmt: skip
+    findings, truth = leaderboard(tmp_path, benchmark_folders.bundle)
+    ranked = findings.where(kind="rank").rows
+    assert {(row["detector"], row["setting"]) for row in ranked} == {
+        ("min_k", "k=0.2"), ("min_k", "k=0.9"),
+    }  # fmt: skip
+    page = write_page(tmp_path / "page.html", findings, truth).read_text()
+    assert all(f"min_k k={share}" in page for share in (0.2, 0.9))
+    for row in ranked:
+        assert f"{row['value']:.2f}" in page
+
+
+def test_scoring_again_keeps_the_author_and_no_other_submission_is_replaced(
+    benchmark_folders, tmp_path
+):
+    (folder,) = benchmark_folders.submit(tmp_path, "right")
+    change(folder, author="Alice", seconds=7.0)
+    assert benchmark_folders.submit(tmp_path, "right") == [folder]
+    again = json.loads((folder / SUBMISSION).read_text())
+    assert again["author"] == "Alice"
+    assert again["seconds"] != 7.0
+    for key, other in (("detector", "wrong.other"), ("setting", "k=1"), ("code", "0" * 64)):
+        change(folder, **{key: other})
+        before = (folder / SUBMISSION).read_bytes()
+        with pytest.raises(InputError, match=r"contains another submission: wrong.* by Alice"):
+            benchmark_folders.submit(tmp_path, "right")
+        assert (folder / SUBMISSION).read_bytes() == before
+        change(folder, **{key: again[key]})
+    change(folder, author="", code="0" * 64)
+    benchmark_folders.submit(tmp_path, "right")
+    assert json.loads((folder / SUBMISSION).read_text())["code"] == again["code"]
 
 
 def test_labels_of_another_benchmark_are_rejected(benchmark_folders, submitted):

@@ -17,7 +17,7 @@ _RANKS = (
     "A rank such as 2–4: one submission is better than this one, and those from rank 5 on are "
     "worse, by paired differences that hold together with 95 % (Bonferroni). Submissions with the "
     "same first number are tied. A public AUC well above the held-out one shows overfitting to the "
-    "public labels. Found wrong: by the checks of spikein validate."
+    "public labels. Time and what spikein validate found wrong are declared by the submitter."
 )
 
 

@@ -8,10 +8,10 @@ paired differences at a confidence that holds for all pairs together (Bonferroni
 a common best rank are tied.
 
 A submission is rejected when its scores cannot be those of a detector: rows that the benchmark
-does not have, scores that are infinite, missing on one side or different when computed again, or an
-AUC on a clean twin that differs from 0.5 more than the draw of sides explains: the twin saw no
-member, so such scores depend on the labels. An honest detector fails each of the two tests with a
-probability of 0.001. A missing score counts as the median of its model.
+does not have, scores that are infinite, missing on one side or (as it declares) different when
+computed again, or an AUC on a clean twin that differs from 0.5 more than the draw of sides
+explains: the twin saw no member, so such scores depend on the labels. An honest detector fails each
+of the two tests with a probability of 0.001. A missing score counts as the median of its model.
 """
 
 from collections import defaultdict

@@ -1,17 +1,19 @@
 """A submission: one detector's scores of every row of a benchmark, and who made them with what.
 
 `submission.json` names the content of the benchmark and the digest of `scores.parquet`, which has
-one row per model and example. Models are numbered as in the bundle, unlabelled ones last.
+one row per model and example. Models are numbered as in the bundle, unlabelled ones last. All else,
+such as `wrong` and `seconds`, is a declaration: only the organiser's own run verifies it.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from analysis.intervals.influence import Floats
 from analysis.validate.validation import CandidateResult
@@ -45,10 +47,10 @@ class Submission(Settings):
     """Digest of the detector's file, or `built in`."""
     spikein: str
     """Version that scored it."""
-    seconds: float
-    """Time to score 1,000 texts."""
+    seconds: Annotated[float, Field(ge=0)]
+    """Declared time to score 1,000 texts."""
     wrong: tuple[str, ...] = ()
-    """Checks of `spikein validate` that found something wrong."""
+    """Declared checks of `spikein validate` that found something wrong."""
     scores: str
     """SHA-256 of `scores.parquet`."""
 

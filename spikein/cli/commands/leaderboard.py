@@ -28,6 +28,8 @@ def leaderboard(
     benchmark end the command before any work. Others are listed as rejected, with the reason: an
     unreadable one, the name and parameters of another one, and scores that cannot come from a
     detector: missing on one side, or separating the sides on a clean twin, which saw no member.
+    Seconds and failed checks are declared by the submitter: run [cyan]spikein validate --bench[/]
+    on the detector's file to verify them.
 
     [bold]Examples[/]
 

@@ -291,6 +291,14 @@ def test_unreadable_and_repeated_submissions_are_rejected_and_the_others_ranked(
     assert "Invalid JSON" in write_page(copied / "page.html", findings, truth).read_text()
 
 
+@pytest.mark.parametrize("seconds", [-5.0, float("nan"), float("inf")])
+def test_seconds_below_zero_or_infinite_are_rejected(benchmark_folders, copied, seconds):
+    folder = change(copied / "submission-wrong.right", seconds=seconds)
+    submission = read_submissions(copied, benchmark=benchmark_folders.truths[0].content)[folder]
+    assert isinstance(submission, InputError)
+    assert submission.problem.startswith("seconds: Input should be")
+
+
 def test_two_settings_of_a_detector_are_two_submissions(benchmark_folders, tmp_path):
     written = submit(["min_k:k=0.2", "min_k:k=0.9"], benchmark_folders.bundle, folder=tmp_path)[1]
     assert [folder.name for folder in written] == [

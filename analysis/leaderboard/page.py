@@ -40,7 +40,7 @@ def write_page(path: Path, findings: Findings, truth: GroundTruth) -> Path:
 
 
 def sentences(findings: Findings, truth: GroundTruth) -> list[str]:
-    """Return who may be best, then the basis of the ranks."""
+    """Return who may be best, the basis of the ranks, and whether they are only self-reported."""
     content = f"Content of the benchmark: {truth.content}."
     ranked = findings.where(kind="rank").rows
     if not ranked:
@@ -49,10 +49,12 @@ def sentences(findings: Findings, truth: GroundTruth) -> list[str]:
     best = [_name(row) for row in ranked if row["best_rank"] == 1]
     leader = f"{best[0]} is best" if len(best) == 1 else f"{', '.join(best)} are tied for rank 1"
     models = with_noun(first["n_models"], f"{first['models']} model")
+    known = "Every submitter knows the labels of the public models: these ranks are self-reported."
     return [
         f"{leader}; the first has {AUC.text(*Estimate.of(first)[:3])} on {models}.",
         f"At least {first['n_members']:,} members and {first['n_nonmembers']:,} non-members under "
         f"each model; ranks are those on the {first['models']} models. {content}",
+        *([known] if first["models"] == PUBLIC else []),
     ]
 
 

@@ -17,7 +17,11 @@ def leaderboard(
     ] = Path("bench.bundle"),
     labels: Annotated[
         Path | None,
-        option("--labels BUNDLE", "Rank by the held-out models, with these labels."),
+        option(
+            "--labels BUNDLE",
+            "Rank by the held-out models, with these labels; else by the public ones, whose labels "
+            "every submitter knows.",
+        ),
     ] = None,
     out: PageFile = None,
     as_json: AsJson = False,

@@ -360,6 +360,16 @@ def test_page_shows_ranks_parts_and_rejections(benchmark_folders, copied, tmp_pa
         assert text in page
 
 
+def test_ranks_without_held_out_labels_are_called_self_reported(
+    benchmark_folders, submitted, tmp_path
+):
+    for labels in (None, benchmark_folders.labels):
+        findings, truth = leaderboard(submitted, benchmark_folders.bundle, labels=labels)
+        page = write_page(tmp_path / "page.html", findings, truth).read_text()
+        for text in (page, " ".join(sentences(findings, truth))):
+            assert ("these ranks are self-reported" in text) == (labels is None)
+
+
 def test_equal_submissions_are_tied(benchmark_folders, submitted):
     truth, labels = benchmark_folders.truths
     submissions = read_submissions(submitted, benchmark=truth.content)

@@ -4,6 +4,7 @@ They are written in the experiment file before it runs. Their digest is recorded
 starts, so a later change is refused. They affect no training and no score.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from math import log2
 from typing import Annotated, Any, Literal
@@ -20,6 +21,11 @@ Design = Mapping[str, Mapping[str, float]]
 """By arm, log2 of the values of the design's columns."""
 _FORMS = ("contrast", "effect", "spread")
 _MARGINS = {"auc": 0.03, "probit": 0.03, "dose75": log2(1.4), "spread": 0.05}
+
+
+def _check_distinct(key: str, names: tuple[str, ...]) -> None:
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{key}: {repeated[0]!r} is given twice")
 
 
 class Effect(Settings):
@@ -41,6 +47,7 @@ class Effect(Settings):
             raise ValueError(f"of: {self.of!r} is not one of columns: {', '.join(self.columns)}")
         if any("/" in arm for arm in self.arms):
             raise ValueError("arms: a line is fitted to whole arms, not to one of their datasets")
+        _check_distinct("arms", self.arms)
         return self
 
     def weights(self, design: Design) -> dict[str, float]:
@@ -60,15 +67,15 @@ class Claim(Settings):
     hypothesis: Annotated[str, Field(min_length=1)]
     """The expected result, in a sentence."""
     detectors: Names = ("min_k", "reference")
-    """The detectors that it is about, each with its default setting."""
+    """The detectors that it is about, each once, with its default setting."""
     measure: Literal["auc", "probit", "dose75"] = "auc"
     """What is compared: `auc`; `probit`, the probit of AUC, reported as a change from AUC 0.70;
     `dose75`, the log2 of the copies at which AUC reaches 0.75."""
     copies: tuple[Copies, Copies] | None = None
     """The fewest and the most copies of the members compared; null for all with a copy."""
     contrast: dict[str, float] | None = None
-    """Weights that sum to 0, such as `{large: 1, small: -1}`, by arm, or by `ARM/DATASET` for the
-    rows of one dataset."""
+    """Weights that sum to 0, none of them 0, such as `{large: 1, small: -1}`, by arm, or by
+    `ARM/DATASET` for the rows of one dataset."""
     effect: Effect | None = None
     """The effect of one column of the design."""
     spread: str | None = None
@@ -92,6 +99,9 @@ class Claim(Settings):
         weights = [1.0, -1.0] if self.contrast is None else [*self.contrast.values()]
         if abs(sum(weights)) > 1e-6 or not any(weights):
             raise ValueError(f"contrast: weights must sum to 0, not all of them 0; got {weights}")
+        if unused := [term for term, weight in (self.contrast or {}).items() if not weight]:
+            raise ValueError(f"contrast: {unused[0]!r} has the weight 0; remove it")
+        _check_distinct("detectors", self.detectors)
         return self
 
     @property

@@ -28,6 +28,9 @@ def claim(**values) -> Claim:
         ({"spread": "a", "measure": "probit"}, "remove measure"),
         ({"effect": {"of": "tail", "columns": ["steps"]}}, "'tail' is not one of columns: steps"),
         ({"effect": {"of": "tail", "columns": ["tail"], "arms": ["a/x"]}}, "fitted to whole arms"),
+        ({"effect": {"of": "a", "columns": ["a"], "arms": ["x", "x"]}}, "arms: 'x' is given twice"),
+        ({"spread": "a", "detectors": ["loss", "min_k", "loss"]}, "'loss' is given twice"),
+        ({"contrast": {"a": 1, "b": -1, "c": 0}}, "'c' has the weight 0; remove it"),
     ],
 )
 def test_contradictory_claims_are_refused(values, problem):

@@ -1,7 +1,7 @@
 """Claims of a study: hypotheses, each with the comparison and the margin that decide it.
 
-They are written in the experiment file before it runs. Their digest is recorded when the run
-starts, so a later change is refused. They affect no training and no score.
+They are written in the experiment file before it runs. They are recorded with their design when the
+run starts, so a later change is refused. They affect no training and no score.
 """
 
 from collections import Counter
@@ -19,6 +19,8 @@ Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Copies = Annotated[int, Field(ge=0)]
 Design = Mapping[str, Mapping[str, float]]
 """By arm, log2 of the values of the design's columns."""
+RECORD_FORMAT = 2
+"""Before it, a record had only the claims, and there was none without any."""
 _FORMS = ("contrast", "effect", "spread")
 _MARGINS = {"auc": 0.03, "probit": 0.03, "dose75": log2(1.4), "spread": 0.05}
 
@@ -152,9 +154,23 @@ def plain_claims(claims: Claims) -> dict[str, Any]:
     }
 
 
-def claims_digest(claims: Claims) -> str | None:
-    """Return the digest of claims; None without any."""
-    return digest(plain_claims(claims)) if claims else None
+def claims_record(claims: Claims, design: Mapping[str, Any]) -> dict[str, Any]:
+    """Return claims with the design that they are decided by, as plain JSON values.
+
+    Args:
+        claims: of the experiment; empty if it has none, and the design is then free.
+        design: plain values by key.
+    """
+    return {
+        "format": RECORD_FORMAT,
+        "claims": plain_claims(claims),
+        "design": dict(design) if claims else {},
+    }
+
+
+def claims_digest(claims: Claims, design: Mapping[str, Any]) -> str | None:
+    """Return the digest of claims and their design; None without any claims."""
+    return digest(claims_record(claims, design)) if claims else None
 
 
 def claim_problems(

@@ -145,9 +145,10 @@ def _mean_over_models(parts: Mapping[str, Part], seed: str) -> dict[str, Part]:
 
 def _mean(sample: Sample, weights: Floats) -> Sample:
     """Return the mean of numbers of the same groups; the fewest of their groups count."""
-    used, own = sample.part(np.flatnonzero(weights)), weights[weights > 0]
-    columns: Any = (
-        np.average(column, axis=min(1, np.ndim(column) - 1), weights=own, keepdims=True)
+    used: Any = sample.part(np.flatnonzero(weights))
+    own = weights[weights > 0]
+    columns = (
+        np.average(column, axis=min(1, column.ndim - 1), weights=own, keepdims=True)
         for column in used
     )
     return Sample(*columns)._replace(groups=used.groups.min(axis=1, keepdims=True))

@@ -48,9 +48,9 @@ class InputError(SpikeinError):
             parts.append(hint)
         super().__init__(" ".join(parts))
 
-    def at(self, where: str) -> "InputError":
+    def at(self, place: str) -> "InputError":
         """Return the same problem at another place."""
-        return InputError(self.problem, where=where, allowed=self.allowed, hint=self.hint)
+        return InputError(self.problem, where=place, allowed=self.allowed, hint=self.hint)
 
 
 class Unreachable(InputError):
@@ -67,7 +67,7 @@ class InputErrors(InputError):
 
 
 @contextmanager
-def reading(where: object, problem: str = "cannot be read") -> Iterator[None]:
+def reading(path: object, problem: str = "cannot be read") -> Iterator[None]:
     """Turn the errors of reading a damaged file into one that names it.
 
     Raises:
@@ -76,7 +76,7 @@ def reading(where: object, problem: str = "cannot be read") -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{problem} ({error})", where=str(where)) from error
+        raise InputError(f"{problem} ({error})", where=str(path)) from error
 
 
 def did_you_mean(text: str, choices: Iterable[str]) -> str:
@@ -90,7 +90,7 @@ def did_you_mean(text: str, choices: Iterable[str]) -> str:
 def unknown_name(
     problem: str,
     name: str,
-    known: Iterable[str],
+    names: Iterable[str],
     *,
     where: str | None = None,
     allowed: str | None = None,
@@ -102,13 +102,13 @@ def unknown_name(
     Args:
         problem: one sentence, without its full stop.
         name: the unknown name.
-        known: the known names.
+        names: the known ones.
         where: file, row or key, as the user wrote it.
-        allowed: what is allowed; the known names by default.
-        none: what is allowed when no name is known.
+        allowed: what is allowed; by default the known names.
+        none: what is allowed if there are none.
         hint: the next action.
     """
-    names = list(known)
+    names = list(names)
     allowed = allowed or ", ".join(names) or none
     problem = f"{problem}.{did_you_mean(name, names)}"
     return InputError(problem, where=where, allowed=allowed, hint=hint)

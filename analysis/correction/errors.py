@@ -87,7 +87,7 @@ def dataset_errors(
     orders = [group_orders(items.group, draws, random) for items in seeds]
     n_groups = max(int(items.group.max()) for items in seeds) + 1
     for size in SIZES:
-        sets = {s: drawn for s in SHARES if (drawn := _all_sets(seeds, orders, size, s))}
+        sets = {s: each for s in SHARES if (each := _all_sets(seeds, orders, size, s))}
         if not sets:
             continue
         # Test sets of every share have the same calibration sets.
@@ -197,7 +197,7 @@ def seed_errors(
 def _choice_ratio(
     right: Floats, member: Floats, target: Floats, items: Items, sets: Draws
 ) -> float:
-    """Return how much more an error varies if its threshold is chosen again: 1 or more.
+    """Return the ratio, at least 1, by which an error varies more if its threshold is chosen again.
 
     Args:
         right, member, target: of the corrected items, [draws, items].

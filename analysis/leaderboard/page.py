@@ -17,13 +17,16 @@ _RANKS = (
     "A rank such as 2–4: one submission is better than this one, and those from rank 5 on are "
     "worse, by paired differences that hold together with 95 % (Bonferroni). Submissions with the "
     "same first number are tied. A public AUC well above the held-out one shows overfitting to the "
-    "public labels. Found wrong: by the checks of spikein validate."
+    "public labels. Time and what spikein validate found wrong are declared by the submitter."
 )
 
 
 def write_page(path: Path, findings: Findings, truth: GroundTruth) -> Path:
     """Write the page to a file, whole or not at all; return its path."""
-    caption = "Mean AUC over models, with 95 % intervals, which apply to these models."
+    caption = (
+        "Mean AUC over models, with 95 % intervals, which apply to these models; from three seeds "
+        "on, to any."
+    )
     matrix = _crossed(findings, whole=True).matrix()
     page = render_page(
         "spikein leaderboard",
@@ -37,26 +40,28 @@ def write_page(path: Path, findings: Findings, truth: GroundTruth) -> Path:
 
 
 def sentences(findings: Findings, truth: GroundTruth) -> list[str]:
-    """Return who may be best, then the basis of the ranks."""
+    """Return who may be best, the basis of the ranks, and whether they are only self-reported."""
     content = f"Content of the benchmark: {truth.content}."
     ranked = findings.where(kind="rank").rows
     if not ranked:
         return ["No submission was accepted.", content]
     first = ranked[0]
-    best = [row["detector"] for row in ranked if row["best_rank"] == 1]
+    best = [_name(row) for row in ranked if row["best_rank"] == 1]
     leader = f"{best[0]} is best" if len(best) == 1 else f"{', '.join(best)} are tied for rank 1"
     models = with_noun(first["n_models"], f"{first['models']} model")
+    note = "Every submitter knows the labels of the public models: these ranks are self-reported."
     return [
         f"{leader}; the first has {AUC.text(*Estimate.of(first)[:3])} on {models}.",
-        f"{first['n_members']:,} members and {first['n_nonmembers']:,} non-members under each "
-        f"model; ranks are those on the {first['models']} models. {content}",
+        f"At least {first['n_members']:,} members and {first['n_nonmembers']:,} non-members under "
+        f"each model; ranks are those on the {first['models']} models. {content}",
+        *([note] if first["models"] == PUBLIC else []),
     ]
 
 
 def sections(findings: Findings) -> list[Section]:
     """Return the sections that have something to show."""
     rejected = findings.where(kind="rejected").rows
-    reasons = Items([f"{row['detector']}: {row['reason']}." for row in rejected])
+    reasons = Items([f"{_name(row)}: {row['reason']}." for row in rejected])
     caption = "Mean over the models with each value, and each arm."
     parts = _crossed(findings, whole=False).tables("AUC by models", "Detector", caption)
     all_sections = (
@@ -65,6 +70,10 @@ def sections(findings: Findings) -> list[Section]:
         Section("rejected", "Rejected", "Rejected", [reasons] if rejected else []),
     )
     return [section for section in all_sections if section.parts]
+
+
+def _name(row: Row) -> str:
+    return f"{row['detector']} {row['setting'] or ''}".strip()
 
 
 def _rank_table(findings: Findings) -> Table:
@@ -87,7 +96,8 @@ def _rank_table(findings: Findings) -> Table:
 
 
 def _auc(findings: Findings, row: Row, models: str) -> Entry:
-    own = findings.where(detector=row["detector"], models=models, part=ALL).rows
+    place = {"detector": row["detector"], "setting": row["setting"]}
+    own = findings.where(**place, models=models, part=ALL).rows
     return AUC.entry(own[0] if own else None, best=row["best_rank"] == 1)
 
 
@@ -96,7 +106,7 @@ def _crossed(findings: Findings, *, whole: bool) -> Crossed:
     rows = [row for row in findings.rows if row["part"] and (row["part"] == ALL) == whole]
     return cross(
         rows,
-        lambda row: AxisHeading(row["detector"], "chosen" if row["best_rank"] == 1 else ""),
+        lambda row: AxisHeading(_name(row), "chosen" if row["best_rank"] == 1 else ""),
         lambda row: AxisHeading(row["models"] if whole else f"{row['models']}, {row['part']}"),
         unit=AUC,
         cell=lambda row: row if Estimate.of(row).available else AUC.brief(row),

@@ -1,18 +1,20 @@
 """The standings of a benchmark: each submission is checked, measured and ranked.
 
-The number of a submission is the mean of its AUCs over models. The models of one seed have the
-same rows, so influence values are averaged by group before they are squared; differences of two
-submissions are paired. A rank has an interval: from one more than the submissions that are better
-to all but those that are worse, by paired differences at a confidence that holds for all pairs
-together (Bonferroni). Submissions with a common best rank are tied.
+The number of a submission is the mean of its AUCs over models, each with its datasets weighted by
+members. The models of one seed share groups of rows, so influence values are averaged by group
+before they are squared; seeds share none. Differences of two submissions are paired. A rank has an
+interval: from one more than the submissions that are better to all but those that are worse, by
+paired differences at a confidence that holds for all pairs together (Bonferroni). Submissions with
+a common best rank are tied.
 
 A submission is rejected when its scores cannot be those of a detector: rows that the benchmark
-does not have, scores that are infinite, missing on one side or different when computed again, or an
-AUC on a clean twin that differs from 0.5 more than the draw of sides explains: the twin saw no
-member, so such scores depend on the labels. An honest detector fails each of the two tests with a
-probability of 0.001. A missing score counts as the median of its model.
+does not have, scores that are infinite, missing on one side or (as it declares) different when
+computed again, or an AUC on a clean twin that differs from 0.5 more than the draw of sides
+explains: the twin saw no member, so such scores depend on the labels. An honest detector fails each
+of the two tests with a probability of 0.001. A missing score counts as the median of its model.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -24,11 +26,11 @@ from analysis.arm import arm_label
 from analysis.checks.chance import CHANCE, dealing_error
 from analysis.compared_rows import missing_scores
 from analysis.findings import Findings, group_by, question_table
-from analysis.intervals.clustered import Part
+from analysis.intervals.clustered import Part, pool_datasets
 from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.influence import Floats, Sample
-from analysis.intervals.numbers import Numbers
-from analysis.intervals.rows import Rows, auc_numbers, number_groups
+from analysis.intervals.numbers import Numbers, join_numbers
+from analysis.intervals.rows import Rows, auc_numbers
 from analysis.leaderboard.submission import Submission, read_scores, scored_models
 from detect.ground_truth.ground_truth import CONTAMINATED, TWIN, GroundTruth, ScoredModel
 from inject.errors import InputError
@@ -38,6 +40,8 @@ ALL = "all"
 """The part that all models are in."""
 _ERROR = 0.001
 _UNREPEATABLE = frozenset({"repetition", "order", "batch", "few rows at a time"})
+_Groups = defaultdict[tuple[int, str], dict[str, int]]
+"""Numbers of the groups of each seed and dataset."""
 
 
 class LabelledModel(NamedTuple):
@@ -66,11 +70,11 @@ def labelled_models(truth: GroundTruth, labels: GroundTruth | None) -> list[Labe
         labels: the organiser's bundle of the held-out models; None measures only public ones.
 
     Raises:
-        InputError: labels of another benchmark.
+        InputError: labels of another benchmark, or a model whose rows support no AUC.
     """
-    models = scored_models(truth)
+    models, groups = scored_models(truth), _Groups(dict)
     public = [
-        _with_labels(number, PUBLIC, model, model)
+        _with_labels(number, PUBLIC, model, model, groups)
         for number, model in models.items()
         if number < len(truth.models)
     ]
@@ -84,7 +88,7 @@ def labelled_models(truth: GroundTruth, labels: GroundTruth | None) -> list[Labe
             hint="Give the folder that spikein bundle --labels-out wrote with this benchmark.",
         )
     return public + [
-        _with_labels(len(truth.models) + at, HELD_OUT, model, own[at])
+        _with_labels(len(truth.models) + at, HELD_OUT, model, own[at], groups)
         for at, model in enumerate(truth.unlabelled)
     ]
 
@@ -94,7 +98,7 @@ def _contents(model: ScoredModel) -> tuple[dict[str, str], set[str]]:
 
 
 def _with_labels(
-    number: int, group: str, scored: ScoredModel, labelled: ScoredModel
+    number: int, group: str, scored: ScoredModel, labelled: ScoredModel, groups: _Groups
 ) -> LabelledModel:
     by_id = {row.example_id: row for row in labelled.rows}
     rows = [by_id[row.example_id] for row in scored.rows]
@@ -102,31 +106,48 @@ def _with_labels(
     inside = np.array([row.side == "member" for row in rows], dtype=bool)
     copies = labelled.copies
     seen = [copies is None or copies.get(row.example_id, 0) > 0 for row in rows]
-    dataset = [row.dataset for row in rows]
+    names = [(groups[labelled.seed, row.dataset], row.group) for row in rows]
+    group_ids = [numbers.setdefault(name, len(numbers)) for numbers, name in names]
     table = Rows(
         seed=np.full(len(rows), labelled.seed),
-        dataset=np.array(dataset, dtype=object),
-        group=number_groups(dataset, [row.group for row in rows]),
+        dataset=np.array([row.dataset for row in rows], dtype=object),
+        group=np.array(group_ids, dtype=np.int64),
         member=used & inside & np.array(seen, dtype=bool),
         nonmember=used & ~inside,
     )
+    if not any(auc_numbers(table, np.zeros(len(rows))).seeds):
+        model = arm_label(labelled.axes.items(), labelled.seed)
+        raise InputError(f"{model}: no dataset has members and two groups of non-members")
     return LabelledModel(number, group, labelled, table)
 
 
 def mean_auc(models: Sequence[LabelledModel], scores: Mapping[int, Floats]) -> Numbers:
     """Return the mean AUC of one submission over models."""
     means = []
-    for of_seed in group_by(models, lambda model: model.model.seed).values():
-        aucs = [auc_numbers(model.rows, scores[model.number]).seeds[0] for model in of_seed]
-        means.append({name: _mean([parts[name] for parts in aucs]) for name in aucs[0]})
+    for seed, of_seed in group_by(models, lambda model: model.model.seed).items():
+        aucs = [auc_numbers(model.rows, scores[model.number]) for model in of_seed]
+        means.append(_mean_over_models(join_numbers(aucs).seeds[0], f"seed {seed}"))
     return Numbers(means, IntervalMethod.AUC)
 
 
-def _mean(parts: Sequence[Part]) -> Part:
-    """Return the mean of numbers on the same groups."""
-    columns: Any = zip(*(part.sample for part in parts), strict=True)
-    mean = Sample(*(np.mean(column, axis=0) for column in columns))
-    return parts[0]._replace(sample=mean._replace(groups=parts[0].sample.groups))
+def _mean_over_models(parts: Mapping[str, Part], seed: str) -> dict[str, Part]:
+    """Return the mean of the models of a seed, by dataset; each has its share of every model."""
+    _, shares = pool_datasets([*parts.values()])
+    return {
+        f"{name}, {seed}": Part(_mean(part.sample, share), share.sum(keepdims=True))
+        for (name, part), share in zip(parts.items(), shares, strict=True)
+    }
+
+
+def _mean(sample: Sample, weights: Floats) -> Sample:
+    """Return the mean of numbers of the same groups; the fewest of their groups count."""
+    used: Any = sample.part(np.flatnonzero(weights))
+    own = weights[weights > 0]
+    columns = (
+        np.average(column, axis=min(1, column.ndim - 1), weights=own, keepdims=True)
+        for column in used
+    )
+    return Sample(*columns)._replace(groups=used.groups.min(axis=1, keepdims=True))
 
 
 def rank_intervals(numbers: Sequence[Numbers], *, confidence: float) -> list[tuple[int, int]]:
@@ -144,7 +165,7 @@ def rank_intervals(numbers: Sequence[Numbers], *, confidence: float) -> list[tup
 
 
 def standings(
-    submissions: Mapping[Path, Submission],
+    submissions: Mapping[Path, Submission | InputError],
     truth: GroundTruth,
     labels: GroundTruth | None,
     *,
@@ -153,7 +174,7 @@ def standings(
     """Return the question `leaderboard`: `rank`, `auc` and `rejected` rows, the best first.
 
     Args:
-        submissions: by folder.
+        submissions: by folder; an error is a reason to reject one.
         truth: the benchmark.
         labels: the organiser's bundle; None ranks by the public models.
         confidence: of the intervals.
@@ -163,11 +184,15 @@ def standings(
     accepted: list[tuple[Submission, dict[int, Floats]]] = []
     rejected = []
     for folder, submission in submissions.items():
+        head = {"detector": str(folder)}
         try:
+            if isinstance(submission, InputError):
+                raise submission
+            head = _head(submission)
             accepted.append((submission, _checked_scores(folder, submission, ids, models)))
         except InputError as error:
             reason = error.problem + (f" (allowed: {error.allowed})" if error.allowed else "")
-            rejected.append({**_head(submission), "kind": "rejected", "reason": reason})
+            rejected.append({**head, "kind": "rejected", "reason": reason})
     arms = [model for model in models if model.model.model == CONTAMINATED]
     ranked = arms[-1].group
     numbers = [mean_auc([m for m in arms if m.group == ranked], own) for _, own in accepted]
@@ -199,7 +224,11 @@ def _aucs(
         (auc,) = mean_auc(models, scores).estimates(confidence=confidence)
         kind = "rank" if (group, part) == (ranked, ALL) else "auc"
         place = {"kind": kind, "models": group, "part": part, "n_models": len(models)}
-        yield {**_head(submission), **place, **auc.measures(), **auc.counts()}
+        fewest = {
+            "n_members": min(int(model.rows.member.sum()) for model in models),
+            "n_nonmembers": min(int(model.rows.nonmember.sum()) for model in models),
+        }
+        yield {**_head(submission), **place, **auc.measures(), **auc.counts(), **fewest}
 
 
 def _checked_scores(

@@ -1,17 +1,19 @@
 """A submission: one detector's scores of every row of a benchmark, and who made them with what.
 
 `submission.json` names the content of the benchmark and the digest of `scores.parquet`, which has
-one row per model and example. Models are numbered as in the bundle, unlabelled ones last.
+one row per model and example. Models are numbered as in the bundle, unlabelled ones last. All else,
+such as `wrong` and `seconds`, is a declaration: only the organiser's own run verifies it.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from analysis.intervals.influence import Floats
 from analysis.validate.validation import CandidateResult
@@ -45,12 +47,17 @@ class Submission(Settings):
     """Digest of the detector's file, or `built in`."""
     spikein: str
     """Version that scored it."""
-    seconds: float
-    """Time to score 1,000 texts."""
+    seconds: Annotated[float, Field(ge=0)]
+    """Declared time to score 1,000 texts."""
     wrong: tuple[str, ...] = ()
-    """Checks of `spikein validate` that found something wrong."""
+    """Declared checks of `spikein validate` that found something wrong."""
     scores: str
     """SHA-256 of `scores.parquet`."""
+
+    @property
+    def name(self) -> str:
+        """Its name and parameters, which no other submission has."""
+        return f"{self.detector} {self.setting}".strip()
 
 
 def write_submission(
@@ -58,8 +65,11 @@ def write_submission(
 ) -> Path:
     """Score all models in the requested setting; write and return the folder `submission-NAME`.
 
+    An earlier submission of the detector in this setting is replaced; its `author` is kept.
+
     Raises:
-        InputError: a detector that needs labels, or that cannot score one of the models.
+        InputError: a detector that needs labels or cannot score one of the models, or a folder with
+            another submission.
     """
     candidate = result.candidate
     setting = candidate.settings[0]
@@ -69,6 +79,10 @@ def write_submission(
             where=candidate.given,
             hint="A submission scores a text by itself; see docs/benchmark.md.",
         )
+    parameters, code = setting.text.strip("-"), setting.known.digest or setting.known.origin
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{setting.name} {parameters}".strip())
+    folder = parent / f"submission-{name}"
+    author = _kept_author(folder, setting.name, parameters, code)
     parts = [
         pa.table(
             {
@@ -80,14 +94,14 @@ def write_submission(
         )
         for number, model in scored_models(truth).items()
     ]
-    folder = parent / f"submission-{re.sub(r'[^A-Za-z0-9_.-]+', '-', setting.name)}"
     folder.mkdir(parents=True, exist_ok=True)
     write_compact(pa.concat_tables(parts), folder / SCORES_FILE)
     submission = Submission(
         detector=setting.name,
-        setting=setting.text.strip("-"),
+        setting=parameters,
+        author=author,
         benchmark=truth.content,
-        code=setting.known.digest or setting.known.origin,
+        code=code,
         spikein=version,
         seconds=result.seconds,
         wrong=tuple(sorted({f.check for f in result.findings if f.severity == "wrong"})),
@@ -97,21 +111,45 @@ def write_submission(
     return folder
 
 
+def _kept_author(folder: Path, detector: str, setting: str, code: str) -> str:
+    """Return the author of a folder's earlier submission, which is replaced; empty if none is.
+
+    Raises:
+        InputError: a submission that cannot be read, is of another detector or setting, or has an
+            author and other code: it may be another person's.
+    """
+    if not (folder / SUBMISSION).exists():
+        return ""
+    former = _read(folder / SUBMISSION)
+    is_own = former.code == code or not former.author
+    if (former.detector, former.setting) != (detector, setting) or not is_own:
+        by = f" by {former.author}" if former.author else ""
+        raise InputError(
+            f"contains another submission: {former.name}{by}",
+            where=str(folder),
+            hint="Move it away if it is not to be replaced, else delete it.",
+        )
+    return former.author
+
+
 def scored_models(truth: GroundTruth) -> dict[int, ScoredModel]:
     """Return the models that a submission scores, by their number."""
     models = enumerate((*truth.models, *truth.unlabelled))
     return {number: model for number, model in models if model.model in SCORED}
 
 
-def read_submissions(folder: Path, *, benchmark: str) -> dict[Path, Submission]:
+def read_submissions(folder: Path, *, benchmark: str) -> dict[Path, Submission | InputError]:
     """Read `submission.json` of each submission below a folder; no scores yet.
 
     Args:
         folder: of the submissions.
         benchmark: content that they must be for.
 
+    Returns:
+        By folder; an error for one that cannot be read or has the name of an earlier one.
+
     Raises:
-        InputErrors: all that are unreadable, of another version of the benchmark, or named alike.
+        InputErrors: all that are for another version of the benchmark.
     """
     paths = sorted(folder.glob(f"**/{SUBMISSION}"))
     if not paths:
@@ -120,38 +158,42 @@ def read_submissions(folder: Path, *, benchmark: str) -> dict[Path, Submission]:
             where=str(folder),
             hint="Make one: spikein validate FILE.py:NAME --bench.",
         )
-    submissions: dict[Path, Submission] = {}
-    problems = []
+    submissions: dict[Path, Submission | InputError] = {}
+    first: dict[str, Path] = {}
+    outdated = []
     for path in paths:
         try:
-            submission = _read(path, benchmark)
+            submission = _read(path)
         except InputError as error:
-            problems.append(error)
+            submissions[path.parent] = error
             continue
-        if submission.detector in {other.detector for other in submissions.values()}:
-            repeated = f"{submission.detector!r} was submitted twice"
-            problems.append(InputError(repeated, where=str(path)))
-        submissions[path.parent] = submission
-    if problems:
-        raise InputErrors(problems, title=f"{len(problems)} of {len(paths)} submissions:")
+        if submission.benchmark != benchmark:
+            outdated.append(_outdated(path, submission.benchmark, benchmark))
+        other = first.setdefault(submission.name, path.parent)
+        problem = f"{submission.name!r} is already the name of {other}: change `detector` in one"
+        submissions[path.parent] = submission if other == path.parent else InputError(problem)
+    if outdated:
+        raise InputErrors(outdated, title=f"{len(outdated)} of {len(paths)} submissions:")
     return submissions
 
 
-def _read(path: Path, benchmark: str) -> Submission:
+def _read(path: Path) -> Submission:
     try:
         with named_errors(path, hint=None):
-            submission = Submission.model_validate_json(path.read_bytes())
+            return Submission.model_validate_json(path.read_bytes())
     except ValidationError as error:
         place, problem = error.errors()[0]["loc"], error.errors()[0]["msg"]
-        raise InputError(f"{'.'.join(map(str, place))}: {problem}", where=str(path)) from None
-    if submission.benchmark != benchmark:
-        raise InputError(
-            f"is for another version of the benchmark (content {submission.benchmark[:12]})",
-            where=str(path),
-            allowed=f"content {benchmark[:12]}",
-            hint="Score this version: spikein validate FILE.py:NAME BUNDLE --bench.",
-        )
-    return submission
+        problem = ": ".join(filter(None, (".".join(map(str, place)), problem)))
+        raise InputError(problem, where=str(path)) from None
+
+
+def _outdated(path: Path, content: str, benchmark: str) -> InputError:
+    return InputError(
+        f"is for another version of the benchmark (content {content[:12]})",
+        where=str(path),
+        allowed=f"content {benchmark[:12]}",
+        hint="Score this version: spikein validate FILE.py:NAME BUNDLE --bench.",
+    )
 
 
 def read_scores(

@@ -135,7 +135,7 @@ class PageInputs:
     swept: Sequence[str] = ()
     """The swept axes."""
     claims: str = ""
-    """The digest of the claims; empty without any."""
+    """The digest of the claims and their design; empty without any."""
     settings: Sequence[ArmSettings] = ()
     """Of every arm."""
     analysis_settings: AnalysisSettings = field(default_factory=AnalysisSettings)

@@ -1,9 +1,10 @@
 """Claims of a study: hypotheses, each with the comparison and the margin that decide it.
 
-They are written in the experiment file before it runs. Their digest is recorded when the run
-starts, so a later change is refused. They affect no training and no score.
+They are written in the experiment file before it runs. They are recorded with their design when the
+run starts, so a later change is refused. They affect no training and no score.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from math import log2
 from typing import Annotated, Any, Literal
@@ -18,8 +19,15 @@ Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Copies = Annotated[int, Field(ge=0)]
 Design = Mapping[str, Mapping[str, float]]
 """By arm, log2 of the values of the design's columns."""
+RECORD_FORMAT = 2
+"""Before it, a record had only the claims, and there was none without any."""
 _FORMS = ("contrast", "effect", "spread")
 _MARGINS = {"auc": 0.03, "probit": 0.03, "dose75": log2(1.4), "spread": 0.05}
+
+
+def _check_distinct(key: str, names: tuple[str, ...]) -> None:
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{key}: {repeated[0]!r} is given twice")
 
 
 class Effect(Settings):
@@ -41,6 +49,7 @@ class Effect(Settings):
             raise ValueError(f"of: {self.of!r} is not one of columns: {', '.join(self.columns)}")
         if any("/" in arm for arm in self.arms):
             raise ValueError("arms: a line is fitted to whole arms, not to one of their datasets")
+        _check_distinct("arms", self.arms)
         return self
 
     def weights(self, design: Design) -> dict[str, float]:
@@ -60,15 +69,15 @@ class Claim(Settings):
     hypothesis: Annotated[str, Field(min_length=1)]
     """The expected result, in a sentence."""
     detectors: Names = ("min_k", "reference")
-    """The detectors that it is about, each with its default setting."""
+    """The detectors that it is about, each once, with its default setting."""
     measure: Literal["auc", "probit", "dose75"] = "auc"
     """What is compared: `auc`; `probit`, the probit of AUC, reported as a change from AUC 0.70;
     `dose75`, the log2 of the copies at which AUC reaches 0.75."""
     copies: tuple[Copies, Copies] | None = None
     """The fewest and the most copies of the members compared; null for all with a copy."""
     contrast: dict[str, float] | None = None
-    """Weights that sum to 0, such as `{large: 1, small: -1}`, by arm, or by `ARM/DATASET` for the
-    rows of one dataset."""
+    """Weights that sum to 0, none of them 0, such as `{large: 1, small: -1}`, by arm, or by
+    `ARM/DATASET` for the rows of one dataset."""
     effect: Effect | None = None
     """The effect of one column of the design."""
     spread: str | None = None
@@ -92,6 +101,9 @@ class Claim(Settings):
         weights = [1.0, -1.0] if self.contrast is None else [*self.contrast.values()]
         if abs(sum(weights)) > 1e-6 or not any(weights):
             raise ValueError(f"contrast: weights must sum to 0, not all of them 0; got {weights}")
+        if unused := [term for term, weight in (self.contrast or {}).items() if not weight]:
+            raise ValueError(f"contrast: {unused[0]!r} has the weight 0; remove it")
+        _check_distinct("detectors", self.detectors)
         return self
 
     @property
@@ -142,9 +154,23 @@ def plain_claims(claims: Claims) -> dict[str, Any]:
     }
 
 
-def claims_digest(claims: Claims) -> str | None:
-    """Return the digest of claims; None without any."""
-    return digest(plain_claims(claims)) if claims else None
+def claims_record(claims: Claims, design: Mapping[str, Any]) -> dict[str, Any]:
+    """Return claims with the design that they are decided by, as plain JSON values.
+
+    Args:
+        claims: of the experiment; empty if it has none, and the design is then free.
+        design: plain values by key.
+    """
+    return {
+        "format": RECORD_FORMAT,
+        "claims": plain_claims(claims),
+        "design": dict(design) if claims else {},
+    }
+
+
+def claims_digest(claims: Claims, design: Mapping[str, Any]) -> str | None:
+    """Return the digest of claims and their design; None without any claims."""
+    return digest(claims_record(claims, design)) if claims else None
 
 
 def claim_problems(

@@ -5,6 +5,7 @@ files are those that the authors document.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,27 +41,27 @@ class _Row(NamedTuple):
 
 
 def _rows_of(rows: Iterator[_Row], name: str, pattern: str, how: RowSettings) -> LabelledRows:
-    """Return the rows of a subset, `limit` of each side."""
+    """Return the rows of a subset, `limit` of each side of each part."""
     if how.names_columns:
         raise InputError(f"the columns of {name} are known, and cannot be named", where=pattern)
     chosen: list[_Row] = []
     subsets: dict[str, None] = {}
-    counts, limited = {True: 0, False: 0}, False
+    counts, limited = Counter[tuple[str, bool]](), False
     for row in rows:
         subsets[row.subset] = None
         # Non-members without a part belong to every subset.
         if how.subset not in (None, row.subset) and row.part:
             continue
-        if counts[row.member] == how.limit:
+        if counts[row.part, row.member] == how.limit:
             limited = True
             continue
-        counts[row.member] += 1
+        counts[row.part, row.member] += 1
         chosen.append(row)
     if how.subset is not None and how.subset not in subsets:
         names = first_names(sorted(subsets), _NAMED)
         raise InputError(f"there is no subset {how.subset!r}", where=pattern, allowed=names)
     for member, side in ((True, "members"), (False, "non-members")):
-        if not counts[member]:
+        if not any(row.member is member for row in chosen):
             raise InputError(f"the rows have no {side}", where=pattern)
     return LabelledRows(
         texts=[row.text for row in chosen],

@@ -151,7 +151,11 @@ def rows_notes(rows: LabelledRows) -> list[str]:
             len(set(zip(rows.ids, rows.texts, strict=True))) - len(set(rows.ids))
         ),
     }
-    first = f"Only the first {len(rows.texts):,} rows were read (limit): numbers refer to these."
+    first = (
+        f"Only the first rows of each side and part were read (limit), {len(rows.texts):,} in all."
+        if rows.parts
+        else f"Only the first {len(rows.texts):,} rows were read (limit): numbers refer to these."
+    )
     return [
         *([first] if rows.limited else []),
         *(f"{count} {problem}." for problem, count in counted.items() if count),

@@ -36,7 +36,8 @@ class RowSettings(Settings):
     """Options for reading a file of rows."""
 
     limit: PositiveInt | None = None
-    """Read only the first `limit` rows."""
+    """Read only the first `limit` rows; of `toaa`, `hubble` and `checkmia` those of each side and
+    part."""
     text_column: str | None = Field(default=None, min_length=1)
     """Column of the text: `text`, else `input`."""
     label_column: str | None = Field(default=None, min_length=1)

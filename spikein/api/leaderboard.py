@@ -38,7 +38,8 @@ def submit(
         time_limit: seconds that a detector may take for 1,000 rows.
 
     Raises:
-        InputError: a missing or damaged benchmark, or a detector that cannot score all models.
+        InputError: a missing or damaged benchmark, a detector that cannot score all models, or a
+            folder with another submission.
     """
     if Path(bundle) == BENCHMARK and not BENCHMARK.exists():
         raise InputError(
@@ -67,7 +68,7 @@ def leaderboard(
         labels: the organiser's bundle; None ranks by the public models.
 
     Raises:
-        InputErrors: submissions that cannot be read, or are for another version of the benchmark.
+        InputErrors: submissions for another version of the benchmark.
         InputError: a damaged bundle, or labels of another benchmark.
     """
     submissions = read_submissions(Path(folder), benchmark=read_header(Path(bundle))["content"])

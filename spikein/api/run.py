@@ -19,7 +19,7 @@ from spikein.executors.pools.local import Local, require_local_training, visible
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, show_progress
-from spikein.runs.claims import fix_claims
+from spikein.runs.claims import claims_design, fix_claims
 from spikein.runs.folder import check_home
 from spikein.runs.index_page import write_index
 from spikein.runs.publication import publish_run, result_changes
@@ -151,7 +151,8 @@ def _run(
         for note in experiment_graph.short_notes:
             progress.notice(note)
         with writing(runs_root, CHANGE_RUNS, f"the claims of {name}"):
-            fix_claims(runs_root / name, checked.experiment.claims)
+            claims = checked.experiment.claims
+            fix_claims(runs_root / name, claims, claims_design(experiment_graph))
         report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
         with writing(runs_root, CHANGE_RUNS, f"the run {name}"):
             result = publish(experiment_graph, report, store_root, runs_root / name, started)
@@ -225,7 +226,7 @@ def publish(
         ),
         built=report.built > 0,
         announce=partial(_register, store_root),
-        claims=claims_digest(experiment_graph.experiment.claims),
+        claims=claims_digest(experiment_graph.experiment.claims, claims_design(experiment_graph)),
     )
     write_index(home.parent)
     return RunResult(

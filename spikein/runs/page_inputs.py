@@ -40,6 +40,7 @@ from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
 from spikein.pipeline.arm_nodes import detector_steps
 from spikein.pipeline.build_graph import ExperimentGraph
+from spikein.runs.claims import claims_design
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
 
@@ -80,7 +81,7 @@ def page_inputs(
         datasets=[contaminant.name for contaminant in experiment.contaminants],
         seeds=experiment.seeds,
         swept=list(experiment_graph.nodes[0].arm.labels),
-        claims=claims_digest(experiment.claims) or "",
+        claims=claims_digest(experiment.claims, claims_design(experiment_graph)) or "",
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
         arms=open_arms(experiment_graph.results.settings["arms"], results),
         analysis=analysis,

@@ -66,7 +66,7 @@ def publish_run(
         fill: writes everything into the given hidden folder.
         built: whether the run built anything; else equal results keep the time of their record.
         announce: called with the folder and its record before the folder is visible.
-        claims: the digest of the experiment's claims; None without any.
+        claims: the digest of the experiment's claims and their design; None without any.
 
     Raises:
         InputError: for an existing folder of that name that this version of spikein did not write.

@@ -75,7 +75,7 @@ class RunRecord(BaseModel):
     started_in: RecordedFolder
     """Relative paths in `experiment.yaml` start here."""
     claims: str | None = None
-    """Digest of the claims, which were recorded when the run started; None without any."""
+    """Digest of the claims and their design, recorded when the run started; None without any."""
     artifacts: tuple[ArtifactName, ...]
     """`kind/label-digest12` of all its artifacts, in the order of names."""
     protected: tuple[ArtifactName, ...]

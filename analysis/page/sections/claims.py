@@ -31,7 +31,7 @@ def claims_section(table: pa.Table | None, digest: str, names: Names) -> Section
 
     Args:
         table: the question `claims`; None without claims.
-        digest: of the claims.
+        digest: of the claims and their design.
         names: the published names of detectors.
     """
     rows = [] if table is None else table.to_pylist()

@@ -85,7 +85,11 @@ def detect(
     ] = None,
     limit: Annotated[
         int | None,
-        option("--limit N", "Read only the first N rows."),
+        option(
+            "--limit N",
+            "Read only the first N rows; of [cyan]toaa[/], [cyan]hubble[/] and [cyan]checkmia[/] "
+            "those of each side and part.",
+        ),
     ] = None,
     text_column: Annotated[
         str | None,

@@ -17,7 +17,11 @@ def leaderboard(
     ] = Path("bench.bundle"),
     labels: Annotated[
         Path | None,
-        option("--labels BUNDLE", "Rank by the held-out models, with these labels."),
+        option(
+            "--labels BUNDLE",
+            "Rank by the held-out models, with these labels; else by the public ones, whose labels "
+            "every submitter knows.",
+        ),
     ] = None,
     out: PageFile = None,
     as_json: AsJson = False,
@@ -25,9 +29,11 @@ def leaderboard(
     """Rank the submissions to a benchmark.
 
     Submissions are written by [cyan]spikein validate --bench[/]. Those for another version of the
-    benchmark end the command before any work. Those that cannot come from a detector are listed as
-    rejected: rows that are missing on one side, or scores that separate the sides on a clean twin,
-    which saw no member.
+    benchmark end the command before any work. Others are listed as rejected, with the reason: an
+    unreadable one, the name and parameters of another one, and scores that cannot come from a
+    detector: missing on one side, or separating the sides on a clean twin, which saw no member.
+    Seconds and failed checks are declared by the submitter: run [cyan]spikein validate --bench[/]
+    on the detector's file to verify them.
 
     [bold]Examples[/]
 

@@ -1,6 +1,9 @@
 """Submissions are ranked rightly and with intervals; impossible scores are rejected."""
 
+import json
 import shutil
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +20,13 @@ from analysis.leaderboard.standings import (
     rank_intervals,
     standings,
 )
-from analysis.leaderboard.submission import read_submissions
+from analysis.leaderboard.submission import SUBMISSION, read_submissions
+from detect.ground_truth.ground_truth import GroundTruth
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, InputErrors
-from spikein.api.leaderboard import leaderboard
+from spikein.api.leaderboard import leaderboard, submit
 from tests.analysis.leaderboard.conftest import change, with_scores
+from tests.detect.ground_truths import make_examples, make_model, make_truth
 
 NAMES = ("right", "turned", "length")
 
@@ -85,6 +90,69 @@ def test_models_with_the_same_rows_and_scores_make_no_interval_narrower(benchmar
     alone = mean_auc([first], {first.number: scores}).estimates(confidence=0.95)[0]
     twice = mean_auc([first, second], dict.fromkeys((first.number, second.number), scores))
     assert twice.estimates(confidence=0.95)[0][:3] == pytest.approx(alone[:3])
+
+
+def make_irregular_benchmark() -> GroundTruth:
+    """Arms of two seeds with other rows, datasets and groups; groups share names across seeds."""
+    small, two = make_examples(25), make_examples(20, datasets=("news", "wiki"))
+    coarse = [replace(row, group=f"g{at // 3}") for at, row in enumerate(make_examples(33))]
+    arms = [(0, make_examples(40)), (0, small), (0, two), (1, tuple(coarse)), (1, small)]
+    models = [
+        make_model(rows, axes={"pool.members": str(at)}, seed=seed, dose=1 + at, key=50 + at)
+        for at, (seed, rows) in enumerate(arms)
+    ]
+    return replace(make_truth(20), models=tuple(models))
+
+
+def influence_by_pairs(rows: Rows, at: np.ndarray, scores: np.ndarray) -> tuple[float, dict]:
+    """Return an AUC and the influence of each group on it, from all pairs of rows."""
+    inside, outside = at[rows.member[at]], at[rows.nonmember[at]]
+    above = np.sign(scores[inside][:, None] - scores[outside][None]) / 2 + 0.5
+    moved = defaultdict(float)
+    for side, placed in ((inside, above.mean(axis=1)), (outside, above.mean(axis=0))):
+        groups = len(set(rows.group[side].tolist()))
+        for group, own in zip(rows.group[side].tolist(), placed - above.mean(), strict=True):
+            moved[group] += own / len(side) * np.sqrt(groups / (groups - 1))
+    return above.mean(), moved
+
+
+def test_models_of_other_rows_groups_and_datasets_are_averaged_as_by_brute_force():
+    truth = make_irregular_benchmark()
+    random, models = np.random.default_rng(5), labelled_models(truth, None)
+    scores = {m.number: random.normal(m.rows.member, 1.0).round(1) for m in models}
+    named = {
+        (m.model.seed, row.dataset, row.group, int(number))
+        for m in models
+        for row, number in zip(m.model.rows, m.rows.group, strict=True)
+    }
+    assert len(named) == len({place[:3] for place in named}) == len({(*p[:2], p[3]) for p in named})
+    means, moved = defaultdict(list), defaultdict(float)
+    for model in models:
+        rows, seed = model.rows, model.model.seed
+        arms = sum(other.model.seed == seed for other in models)
+        auc = 0.0
+        for name in dict.fromkeys(rows.dataset.tolist()):
+            at = np.flatnonzero(rows.dataset == name)
+            share = rows.member[at].sum() / rows.member.sum()
+            value, by_group = influence_by_pairs(rows, at, scores[model.number])
+            auc += share * value
+            for group, own in by_group.items():
+                moved[seed, name, group] += share * own / arms / 2
+        means[seed].append(auc)
+    mean = mean_auc(models, scores).clustered()
+    assert mean.value == pytest.approx(np.mean([np.mean(aucs) for aucs in means.values()]))
+    assert mean.variance == pytest.approx(sum(own**2 for own in moved.values()))
+    (alone,) = mean_auc(models[2:3], scores).estimates(confidence=0.95)
+    assert alone[:3] == pytest.approx(
+        auc_numbers(models[2].rows, scores[2]).estimates(confidence=0.95)[0][:3]
+    )
+
+
+def test_a_model_without_rows_on_both_sides_is_refused():
+    truth = make_irregular_benchmark()
+    unseen = replace(truth.models[1], copies={})
+    with pytest.raises(InputError, match="members 1, seed 0: no dataset has members"):
+        labelled_models(replace(truth, models=(truth.models[0], unseen)), None)
 
 
 def test_rank_intervals_hold_all_true_ranks_in_95_percent_of_leaderboards():
@@ -186,15 +254,86 @@ def test_a_submission_for_another_version_ends_the_command_before_the_bundle_is_
     (tmp_path / "empty").mkdir()
     shutil.copy(benchmark_folders.bundle / "bundle.json", tmp_path / "empty")
     change(copied / "submission-wrong.right", benchmark="0" * 64)
-    change(copied / "submission-wrong.turned", detector="wrong.length")
     with pytest.raises(InputErrors) as refused:
         leaderboard(copied, tmp_path / "empty")
     message = str(refused.value)
+    assert "1 of 3 submissions" in message
     assert "is for another version of the benchmark (content 000000000000)" in message
     assert "spikein validate FILE.py:NAME BUNDLE --bench" in message
-    assert "'wrong.length' was submitted twice" in message
     with pytest.raises(InputError, match="contains no submission"):
         read_submissions(tmp_path / "empty", benchmark="")
+
+
+def test_unreadable_and_repeated_submissions_are_rejected_and_the_others_ranked(
+    benchmark_folders, copied
+):
+    for name, text in (("no-json", "no json"), ("no-keys", "{}"), ("list", "[]")):
+        (copied / name).mkdir()
+        (copied / name / SUBMISSION).write_text(text)
+    shutil.copytree(copied / "submission-wrong.right", copied / "with-key")
+    change(copied / "with-key", more=1)
+    change(copied / "submission-wrong.turned", detector="wrong.length")
+    findings, truth = leaderboard(copied, benchmark_folders.bundle, labels=benchmark_folders.labels)
+    ranked = findings.where(kind="rank").rows
+    assert [row["detector"] for row in ranked] == ["wrong.right", "wrong.length"]
+    reasons = {
+        Path(row["detector"]).name: row["reason"] for row in findings.where(kind="rejected").rows
+    }
+    assert reasons["no-json"].startswith("Invalid JSON")
+    assert reasons["no-keys"] == "detector: Field required"
+    assert reasons["list"].startswith("Input should be an object")
+    assert reasons["with-key"] == "more: Extra inputs are not permitted"
+    repeated = reasons.pop("submission-wrong.turned")
+    first = copied / "submission-wrong.length"
+    assert repeated.startswith(f"'wrong.length' is already the name of {first}: change")
+    assert len(reasons) == 4
+    assert "Rejected" in [section.title for section in sections(findings)]
+    assert "Invalid JSON" in write_page(copied / "page.html", findings, truth).read_text()
+
+
+@pytest.mark.parametrize("seconds", [-5.0, float("nan"), float("inf")])
+def test_seconds_below_zero_or_infinite_are_rejected(benchmark_folders, copied, seconds):
+    folder = change(copied / "submission-wrong.right", seconds=seconds)
+    submission = read_submissions(copied, benchmark=benchmark_folders.truths[0].content)[folder]
+    assert isinstance(submission, InputError)
+    assert submission.problem.startswith("seconds: Input should be")
+
+
+def test_two_settings_of_a_detector_are_two_submissions(benchmark_folders, tmp_path):
+    written = submit(["min_k:k=0.2", "min_k:k=0.9"], benchmark_folders.bundle, folder=tmp_path)[1]
+    assert [folder.name for folder in written] == [
+        "submission-min_k-k-0.2", "submission-min_k-k-0.9",
+    ]  # fmt: skip
+    findings, truth = leaderboard(tmp_path, benchmark_folders.bundle)
+    ranked = findings.where(kind="rank").rows
+    assert {(row["detector"], row["setting"]) for row in ranked} == {
+        ("min_k", "k=0.2"), ("min_k", "k=0.9"),
+    }  # fmt: skip
+    page = write_page(tmp_path / "page.html", findings, truth).read_text()
+    assert all(f"min_k k={share}" in page for share in (0.2, 0.9))
+    for row in ranked:
+        assert f"{row['value']:.2f}" in page
+
+
+def test_scoring_again_keeps_the_author_and_no_other_submission_is_replaced(
+    benchmark_folders, tmp_path
+):
+    (folder,) = benchmark_folders.submit(tmp_path, "right")
+    change(folder, author="Alice", seconds=7.0)
+    assert benchmark_folders.submit(tmp_path, "right") == [folder]
+    again = json.loads((folder / SUBMISSION).read_text())
+    assert again["author"] == "Alice"
+    assert again["seconds"] != 7.0
+    for key, other in (("detector", "wrong.other"), ("setting", "k=1"), ("code", "0" * 64)):
+        change(folder, **{key: other})
+        before = (folder / SUBMISSION).read_bytes()
+        with pytest.raises(InputError, match=r"contains another submission: wrong.* by Alice"):
+            benchmark_folders.submit(tmp_path, "right")
+        assert (folder / SUBMISSION).read_bytes() == before
+        change(folder, **{key: again[key]})
+    change(folder, author="", code="0" * 64)
+    benchmark_folders.submit(tmp_path, "right")
+    assert json.loads((folder / SUBMISSION).read_text())["code"] == again["code"]
 
 
 def test_labels_of_another_benchmark_are_rejected(benchmark_folders, submitted):
@@ -219,6 +358,16 @@ def test_page_shows_ranks_parts_and_rejections(benchmark_folders, copied, tmp_pa
     ]  # fmt: skip
     for text in ("Held-out AUC", "copies fixed=4", truth.content):
         assert text in page
+
+
+def test_ranks_without_held_out_labels_are_called_self_reported(
+    benchmark_folders, submitted, tmp_path
+):
+    for labels in (None, benchmark_folders.labels):
+        findings, truth = leaderboard(submitted, benchmark_folders.bundle, labels=labels)
+        page = write_page(tmp_path / "page.html", findings, truth).read_text()
+        for text in (page, " ".join(sentences(findings, truth))):
+            assert ("these ranks are self-reported" in text) == (labels is None)
 
 
 def test_equal_submissions_are_tied(benchmark_folders, submitted):

@@ -28,6 +28,9 @@ def claim(**values) -> Claim:
         ({"spread": "a", "measure": "probit"}, "remove measure"),
         ({"effect": {"of": "tail", "columns": ["steps"]}}, "'tail' is not one of columns: steps"),
         ({"effect": {"of": "tail", "columns": ["tail"], "arms": ["a/x"]}}, "fitted to whole arms"),
+        ({"effect": {"of": "a", "columns": ["a"], "arms": ["x", "x"]}}, "arms: 'x' is given twice"),
+        ({"spread": "a", "detectors": ["loss", "min_k", "loss"]}, "'loss' is given twice"),
+        ({"contrast": {"a": 1, "b": -1, "c": 0}}, "'c' has the weight 0; remove it"),
     ],
 )
 def test_contradictory_claims_are_refused(values, problem):
@@ -49,12 +52,14 @@ def test_comparison_is_written_as_a_sum():
     assert claim(spread="a").comparison == "a"
 
 
-def test_digest_depends_on_claims_and_not_on_their_order():
+def test_digest_depends_on_claims_and_their_design_and_not_on_their_order():
     first, second = claim(spread="a"), Claim(**CONTRAST)
-    digest = claims_digest({"x": first, "y": second})
-    assert digest == claims_digest({"y": second, "x": first})
-    assert digest != claims_digest({"x": first, "y": Claim(**CONTRAST, margin=0.02)})
-    assert claims_digest({}) is None
+    design = {"seeds": [0, 1], "analysis.confidence": 0.95}
+    digest = claims_digest({"x": first, "y": second}, design)
+    assert digest == claims_digest({"y": second, "x": first}, dict(reversed(design.items())))
+    assert digest != claims_digest({"x": first, "y": Claim(**CONTRAST, margin=0.02)}, design)
+    assert digest != claims_digest({"x": first, "y": second}, design | {"seeds": [0]})
+    assert claims_digest({}, design) is None
 
 
 DESIGN = {

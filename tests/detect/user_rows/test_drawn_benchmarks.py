@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.user_rows.benchmarks import get_benchmark
+from detect.user_rows.labelled_rows import rows_notes
 from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError
 
@@ -87,8 +88,25 @@ def test_a_subset_of_toaa_is_a_condition(tmp_path):
 
 
 def test_limit_counts_the_rows_of_each_side(tmp_path):
-    rows = read("toaa", write_toaa(tmp_path / "t.parquet", [ROWS[0], *ROWS]), limit=1)
+    file = write_toaa(tmp_path / "t.parquet", [ROWS[0], *ROWS])
+    rows = read("toaa", file, limit=1, subset="random_8tok_16x")
     assert (rows.labels, rows.limited) == ([True, False], True)
+
+
+def test_limit_counts_each_part_so_that_all_keep_both_sides(tmp_path):
+    interleaved = [ROWS[0], ROWS[2], ROWS[3], ROWS[1], *ROWS]
+    toaa = read("toaa", write_toaa(tmp_path / "t.parquet", interleaved), limit=1)
+    plain, suffixed = "condition plain_1x", "condition random_8tok_16x"
+    assert sorted(zip(toaa.parts, toaa.labels, strict=True)) == [
+        (plain, False), (plain, True), (suffixed, False), (suffixed, True),
+    ]  # fmt: skip
+    copies = [1] * 5 + [16] * 5 + [0] * 5
+    rows = [{"text": f"text {at}", "duplicates": count} for at, count in enumerate(copies)]
+    hubble = read("hubble", write_lines(tmp_path / "h.jsonl", rows), limit=3)
+    assert hubble.parts == ["1 copies"] * 3 + ["16 copies"] * 3 + [""] * 3
+    assert rows_notes(hubble)[0].startswith(
+        "Only the first rows of each side and part were read (limit), 9 in all"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 import spikein
 from analysis.page.sections.claims import MEASURES
 from inject.errors import InputError
+from spikein.runs.claims import claims_design
 from tests.spikein.tiny import LIGHT, graph_of, write_tiny
 
 pytestmark = pytest.mark.slow
@@ -42,8 +43,37 @@ def test_claims_are_answered_and_then_fixed(copied_run):
     # Before anything is built.
     with pytest.raises(InputError, match="claims changed after the run started: digest"):
         copied_run.run(*CLAIMS, "name=claimed", "claims.match.margin=0.2", "train.lr=2e-2")
+    for changed, name in (
+        ("seeds=[0, 1]", "seeds"),
+        ("analysis.confidence=0.5", "analysis.confidence"),
+        ("detect.tune_share=0.1", "detect.tune_share"),
+        ("arms={only: {}, other: {train.lr: 2e-2}}", "arms.only"),
+    ):
+        with pytest.raises(InputError, match=rf"design of the claims changed .*changed: {name}"):
+            copied_run.run(*CLAIMS, "name=claimed", changed)
     with pytest.raises(InputError, match="added: match, seeds"):
         copied_run.run(*CLAIMS)
+
+
+def test_design_of_claims_is_that_of_the_experiment(tmp_path):
+    write_tiny(tmp_path)
+    arms = "arms={short: {}, long: {corpus.tokens: 80_000}}"
+    claim = "claims.long={hypothesis: h, detectors: [loss], contrast: {long: 1, short: -1}}"
+    changed = ("seeds=[4, 2]", "analysis.confidence=0.9", "detect.tune_share=0.5")
+    design = claims_design(graph_of(tmp_path, *LIGHT, arms, claim, *changed))
+    assert (
+        json.loads(json.dumps(design))
+        == design
+        == {
+            "seeds": [2, 4],
+            "analysis.confidence": 0.9,
+            "analysis.max_unscored": 0.1,
+            "analysis.zero_copies": "apart",
+            "detect.tune_share": 0.5,
+            "arms.short": {"corpus.tokens": "40000"},
+            "arms.long": {"corpus.tokens": "80000"},
+        }
+    )
 
 
 def test_claims_change_no_training_and_no_score(tmp_path):

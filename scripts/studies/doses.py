@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, dot_ends
+from analysis.page.drawing.matrix import AxisHeading, Matrix, MatrixAxis, dot_ends
 from analysis.page.drawing.picture import png_bytes, svg_file
 from analysis.studies.contrasts import dose_by_seed, effect_over_seeds
 from analysis.unit import Dot
@@ -48,13 +48,16 @@ def picture(lines: Sequence[Line]) -> Matrix:
     """Return a row per arm and a column per detector, on a scale of doublings."""
     arms = list(dict.fromkeys(arm for _, _, arm, *_ in lines))
     columns = [
-        MatrixColumn(name, [_dot(*ends) for _, detector, _, *ends in lines if detector == name])
+        (
+            AxisHeading(name),
+            [_dot(*ends) for _, detector, _, *ends in lines if detector == name],
+        )
         for name in dict.fromkeys(detector for _, detector, *_ in lines)
     ]
     high = max((ceil(end) for end in dot_ends(columns) if isfinite(end)), default=1)
     ticks = [(float(power), str(2**power)) for power in range(high + 1)]
     return Matrix(
-        rows=[MatrixRow(arm) for arm in arms],
+        rows=[AxisHeading(arm) for arm in arms],
         columns=columns,
         axis=MatrixAxis(0.0, float(high), 0.0, ticks),
         label=f"{TABLE}, by arm and detector",

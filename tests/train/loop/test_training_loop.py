@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from inject.errors import InputError
-from inject.stream.exposures import ExposureRecorder, read_exposures
+from inject.stream.exposures import ExposureRecorder, TrainedWindow, read_exposures
 from inject.stream.order import window_order
 from inject.stream.view import StreamView
 from tests.train.killable import SHAPE, WINDOWS, spiked_view
@@ -101,9 +101,9 @@ def trained(tmp_path_factory, tiny_tokenizer) -> Trained:
     recorder = ExposureRecorder(view, names, texts)
     rows, record = [], recorder.record
 
-    def keep(**row: Any) -> None:
-        rows.append({**row, "ids": row["ids"].copy()})
-        record(**row)
+    def keep(window: TrainedWindow, ids: np.ndarray) -> None:
+        rows.append({**window._asdict(), "ids": ids.copy()})
+        record(window, ids)
 
     recorder.record = keep
     model, fed = build_model(SHAPE, 512, 0, 0), []

@@ -18,6 +18,7 @@ import pandas as pd
 
 from analysis.arm import UPPER_BOUNDS
 from analysis.correction.estimators import BY_SCORES, IMPUTED, NAIVE, ORACLE
+from analysis.correction.question import ABOVE_CHANCE
 from analysis.findings import as_table, questions, read_findings
 from scripts.study_pages import page_with, shelved
 
@@ -282,43 +283,47 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
 
 
 def score_correction(correction: pd.DataFrame, axes: Sequence[str]) -> list[str]:
-    """Return the errors of corrected scores in points, by copies and detector, the closest first.
+    """Return the clean accuracies, and the errors of corrected scores by copies and detector.
 
     Args:
         correction: the run's findings about score correction.
         axes: its columns of swept values.
     """
+    margins = correction[correction["estimator"] == ABOVE_CHANCE]
+    accuracies = [
+        [
+            *(str(row[name]) for name in (*axes, "dataset")),
+            *(f"{row['target']:.3f}", interval(row, sign="+", digits=3)),
+        ]
+        for _, row in margins.iterrows()
+    ]
     errors_of_answers = correction[
         (correction["outcome"] == "contaminated")
         & (correction["contaminated_share"] == 0.3)
         & ~correction["detector"].isin(UPPER_BOUNDS)
     ]
-    place = [*axes, "dataset", "copies"]
-    lines, closest = [], []
-    for key, part in errors_of_answers.groupby(place, sort=False, dropna=False):
-        size = part["calibration_items"].max()
-        rows = part[part["calibration_items"] == size].sort_values("rmse", kind="stable")
+    place = [*axes, "dataset", "copies", "calibration_items"]
+    lines = []
+    for key, rows in errors_of_answers.groupby(place, sort=False, dropna=False):
         free = rows[rows["detector"].isna()]
         members, others = rows[["n_members", "n_nonmembers"]].max()
-        labels = [*(str(value) for value in key), f"{size:.0f}", f"{members:.0f} / {others:.0f}"]
-        first = len(lines)
+        *arm, size = key
+        labels = [*map(str, arm), f"{size:.0f}"]
         for detector, own in rows.groupby("detector", sort=False):
             errors = pd.concat([free, own]).set_index("estimator")
             errors[["value", "low", "high"]] *= 100
             cells = [interval(errors.loc[name], sign="+", digits=1) for name in _ESTIMATORS]
-            lines.append([*labels, str(detector), *cells, f"{100 * own['rmse'].min():.1f}"])
-        closest += lines[first : first + 1]
+            lines.append([*labels, str(detector), f"{members:.0f} / {others:.0f}", *cells])
     if not lines:
         return []
-    head = [*place, "known items", "members / non-members", "detector"]
-    head += [*(name.replace("_", " ") for name in _ESTIMATORS), "least RMS"]
-    caption = "Points of accuracy, estimate minus target; 30 % of the corrected items contaminated."
+    head = [*place[:-1], "known items", "detector", "members / non-members"]
+    head += [name.replace("_", " ") for name in _ESTIMATORS]
     return [
+        "## Accuracy without contamination",
+        "The target, and how far it is above chance.",
+        markdown([*axes, "dataset", "accuracy", "above chance"], accuracies),
         "## Error of the corrected score",
-        f"{caption} Of each number of copies the detector with the least root mean square (RMS).",
-        markdown(head, closest),
-        "## Error of the corrected score by detector",
-        caption,
+        "Points of accuracy, estimate minus target; 30 % of the corrected items contaminated.",
         markdown(head, lines),
     ]
 

@@ -123,29 +123,29 @@ def test_table_numbers_are_in_the_file_and_one_table_is_kept(tmp_path: Path):
     assert "Default settings, `test` rows, all datasets, 95 % intervals." in captions
 
 
-def test_errors_of_corrected_scores_are_in_points_the_closest_detector_first(tmp_path: Path):
+def test_errors_of_corrected_scores_are_in_points_by_detector_and_known_items(tmp_path: Path):
     place = {"sweep.copies": "", "dataset": "imdb", "copies": "4", "outcome": "contaminated",
              "contaminated_share": 0.3, "calibration_items": 20, "n_members": 40,
              "n_nonmembers": 90}  # fmt: skip
     free = [{**place, "estimator": name, "detector": None, "value": 0.12, "low": 0.1, "high": 0.14,
-             "rmse": 0.12} for name in ("naive", "imputed", "oracle")]  # fmt: skip
+             "rmse": 0.12, "target": 0.4} for name in ("naive", "imputed", "oracle")]  # fmt: skip
     by_scores = [
         {**place, "estimator": name, "detector": detector, "value": error, "low": error - 0.02,
-         "high": error + 0.02, "rmse": abs(error)}
+         "high": error + 0.02, "rmse": abs(error), "target": 0.4}
         for detector, error in (("loss", 0.05), ("min_k", -0.03), ("lira", 0.001))
         for name in ("weighted", "hard", "largest_gain", "combined")
     ]  # fmt: skip
-    smaller = [{**row, "calibration_items": 10, "value": 0.9} for row in free + by_scores]
+    smaller = [{**row, "calibration_items": 10} for row in free + by_scores]
     other = [{**row, "contaminated_share": 0.5, "value": 0.9} for row in free + by_scores]
-    table = pa.Table.from_pylist([*smaller, *free, *by_scores, *other])
+    above = {**free[0], "copies": "all", "estimator": "above_chance", "outcome": None}
+    table = pa.Table.from_pylist([above, *smaller, *free, *by_scores, *other])
     run = run_folder(tmp_path, correction=table)
     content = written(run, into=tmp_path, figures=[], by_dataset=[])
     naive, near = "+12.0 [+10.0, +14.0]", "-3.0 [-5.0, -1.0]"
-    closest = f"| imdb | 4 | 20 | 40 / 90 | min_k | {naive} | {naive} | {near} |"
-    title, whole = "## Error of the corrected score", content.splitlines()
-    first = whole[whole.index(title) : whole.index(f"{title} by detector")]
-    assert [line.startswith(f"|  {closest}") for line in first if "imdb" in line] == [True]
-    assert "| loss |" in content
+    for size in (10, 20):
+        line = f"|  | imdb | 4 | {size} | min_k | 40 / 90 | {naive} | {naive} | {near} |"
+        assert [each.startswith(line) for each in content.splitlines()].count(True) == 1
+    assert "|  | imdb | 0.400 | +0.120 [+0.100, +0.140] |" in content.splitlines()
     assert "lira" not in content
     assert "90.0" not in content
 

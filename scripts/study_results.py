@@ -10,63 +10,19 @@ under a second.
 import argparse
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from analysis.arm import UPPER_BOUNDS
-from analysis.correction.estimators import BY_SCORES, IMPUTED, NAIVE, ORACLE
-from analysis.correction.question import ABOVE_CHANCE
 from analysis.findings import as_table, questions, read_findings
+from scripts.study_accuracy import score_correction, task_accuracy
+from scripts.study_cells import arm_name, interval, markdown, sides_per_seed
 from scripts.study_pages import page_with, shelved
 
 FIRST_AXIS_AFTER = "model"
 """Columns of the metrics before this one are the swept axes."""
-
-
-def interval(row: pd.Series, *, sign: str = "", digits: int = 2) -> str:
-    """Return a value with its interval, if the run has one.
-
-    Args:
-        row: with `value`, `low` and `high`.
-        sign: `+` to also write the sign of positive numbers.
-        digits: decimals.
-    """
-    if not pd.notna(row["value"]):
-        return "–"
-    value, low, high = (f"{row[name]:{sign}.{digits}f}" for name in ("value", "low", "high"))
-    if not (pd.notna(row["low"]) and pd.notna(row["high"])):
-        return f"{value} (no interval)"
-    return f"{value} [{low}, {high}]"
-
-
-def sides_per_seed(counts: pd.Series) -> str:
-    """Return the mean numbers of members and non-members of a seed."""
-    members, nonmembers = (
-        counts[name] / counts["n_seeds"] for name in ("n_members", "n_nonmembers")
-    )
-    return f"{members:.0f} / {nonmembers:.0f}"
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def arm_name(values: Sequence[Any], model: str, *, n_shown: int = 0) -> str:
-    """Return the name of an arm: its values of the swept axes, or the model that saw no member.
-
-    Args:
-        values: of the swept axes.
-        model: `contaminated`, `base` or `clean`.
-        n_shown: the number of values that distinguish several models without members.
-    """
-    if model == "contaminated":
-        return ", ".join(str(value) for value in values) or "all"
-    return ", ".join([f"{model} model", *(str(value) for value in values[:n_shown])])
 
 
 def distinguishing_axes(metrics: pd.DataFrame, axes: Sequence[str], by: Sequence[str]) -> int:
@@ -242,92 +198,6 @@ def claims(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
-    """Return the accuracy on the benchmarks' tasks before and after, and what members gained more.
-
-    Args:
-        accuracy: the run's findings about task accuracy.
-        axes: its columns of swept values.
-    """
-    lines = []
-    mean = accuracy[accuracy["dataset"] == "mean"]
-    for values, part in mean.groupby([*axes, "scoring"], sort=False):
-        *arm, scoring = (str(value) for value in values)
-        cells = {
-            (row["quantity"], row["side"], row["phase"]): interval(row)
-            for _, row in part.iterrows()
-        }
-        columns = [
-            cells.get(("accuracy", side, moment), "–")
-            for side in ("nonmember", "member")
-            for moment in _MOMENTS
-        ]
-        excess = part[part["quantity"] == "excess"]
-        more = "–" if excess.empty else interval(excess.iloc[0], sign="+")
-        counts = part[["n_members", "n_nonmembers", "n_seeds"]].max()
-        lines.append(
-            [
-                *(arm_name(arm, "contaminated"), scoring),
-                sides_per_seed(counts),
-                *(f"{counts['n_seeds']:.0f}", *columns, more),
-            ]
-        )
-    head = [", ".join(axes) or "model", "scoring", "members / non-members per seed", "seeds"]
-    head += [f"{side}, {moment}" for side in ("non-members", "members") for moment in _MOMENTS]
-    return [
-        "## Task accuracy, mean over the datasets",
-        "Accuracy of the model before (the base model) and after; the last column is how much more "
-        "the members gained than the non-members.",
-        markdown([*head, "members' gain less non-members'"], lines),
-    ]
-
-
-def score_correction(correction: pd.DataFrame, axes: Sequence[str]) -> list[str]:
-    """Return the clean accuracies, and the errors of corrected scores by copies and detector.
-
-    Args:
-        correction: the run's findings about score correction.
-        axes: its columns of swept values.
-    """
-    margins = correction[correction["estimator"] == ABOVE_CHANCE]
-    accuracies = [
-        [
-            *(str(row[name]) for name in (*axes, "dataset")),
-            *(f"{row['target']:.3f}", interval(row, sign="+", digits=3)),
-        ]
-        for _, row in margins.iterrows()
-    ]
-    errors_of_answers = correction[
-        (correction["outcome"] == "contaminated")
-        & (correction["contaminated_share"] == 0.3)
-        & ~correction["detector"].isin(UPPER_BOUNDS)
-    ]
-    place = [*axes, "dataset", "copies", "calibration_items"]
-    lines = []
-    for key, rows in errors_of_answers.groupby(place, sort=False, dropna=False):
-        free = rows[rows["detector"].isna()]
-        members, others = rows[["n_members", "n_nonmembers"]].max()
-        *arm, size = key
-        labels = [*map(str, arm), f"{size:.0f}"]
-        for detector, own in rows.groupby("detector", sort=False):
-            errors = pd.concat([free, own]).set_index("estimator")
-            errors[["value", "low", "high"]] *= 100
-            cells = [interval(errors.loc[name], sign="+", digits=1) for name in _ESTIMATORS]
-            lines.append([*labels, str(detector), f"{members:.0f} / {others:.0f}", *cells])
-    if not lines:
-        return []
-    head = [*place[:-1], "known items", "detector", "members / non-members"]
-    head += [name.replace("_", " ") for name in _ESTIMATORS]
-    return [
-        "## Accuracy without contamination",
-        "The target, and how far it is above chance.",
-        markdown([*axes, "dataset", "accuracy", "above chance"], accuracies),
-        "## Error of the corrected score",
-        "Points of accuracy, estimate minus target; 30 % of the corrected items contaminated.",
-        markdown(head, lines),
-    ]
-
-
 def arms_of(whole: pd.DataFrame, axes: Sequence[str], slope: pd.Series) -> int:
     """Return the number of arms that a slope is fitted to."""
     arms = whole[whole["model"] == "contaminated"]
@@ -337,8 +207,6 @@ def arms_of(whole: pd.DataFrame, axes: Sequence[str], slope: pd.Series) -> int:
     return len(arms[[*axes]].drop_duplicates())
 
 
-_ESTIMATORS = (NAIVE, IMPUTED, *BY_SCORES, ORACLE)
-_MOMENTS = ("before", "after")
 Namer = Callable[[dict[str, str]], str]
 
 

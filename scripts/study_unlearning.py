@@ -18,8 +18,8 @@ from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.study import UnlearningArm, by_arm
 from analysis.page.unlearning.tables import study_tables, verdict_table
 from analysis.page.unlearning.verdicts import judged_models, unlearning_headline
+from scripts.study_cells import markdown
 from scripts.study_pages import page_with, shelved
-from scripts.study_results import markdown
 
 FIGURES = ("positions", "cost")
 

@@ -39,7 +39,7 @@ IN_MEMORY = "answers"
 """The place of columns in memory, in messages."""
 CORRECT, MEMBER, GROUP, CLEAN = "correct", "member", "group", "clean_probability"
 _UNDEFINED = 0.05
-"""Share of replicates without an estimate above which there is no interval."""
+"""If a larger share of the replicates has no estimate, the interval is omitted."""
 _CHUNK = 200
 _MARK = f"Column {MEMBER!r} has member, non-member, or nothing for a row that is corrected."
 

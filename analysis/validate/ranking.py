@@ -101,10 +101,12 @@ def choose_arm(
     return arms[find_arm(label, arms, place="--arm")]
 
 
-def models_beside(all_cohorts: Sequence[CohortModels], arm: CohortModels) -> list[CohortModels]:
-    """Return the base model and the twins of an arm.
+def models_without_members(
+    all_cohorts: Sequence[CohortModels], arm: CohortModels
+) -> list[CohortModels]:
+    """Return the base model, the clean twin and the retrained model of an arm.
 
-    These are the clean twin and the retrained model, which saw a part of the members.
+    The retrained model lacks only the members that were to be forgotten.
     """
     axes = dict(arm.cohort.axes)
     return [

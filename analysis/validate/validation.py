@@ -41,7 +41,7 @@ from analysis.validate.ranking import (
     Ranking,
     choose_arm,
     cohort_models,
-    models_beside,
+    models_without_members,
     rank,
     with_candidate,
 )
@@ -363,18 +363,19 @@ def _chance(
     column: DetectorColumn,
     settings: AnalysisSettings,
 ) -> Iterator[CheckFinding]:
-    beside = [m for m in models_beside(cohorts, chosen) if m.cohort in scored.scores]
-    if not beside:
+    others = models_without_members(cohorts, chosen)
+    others = [models for models in others if models.cohort in scored.scores]
+    if not others:
         yield CheckFinding(
             "chance",
             "note",
-            "There is no base model and no twin to score it on.",
+            "It was scored on neither a base model nor a twin.",
             "Whether it distinguishes the sides without membership is unknown.",
         )
-    for models in beside:
+    for models in others:
         other = scored.subject(models, column, settings)
         cell = _auc(other)
         if models.cohort.model == RETRAINED:
-            yield after_removal(_auc(other, "0"), cell, len(beside))
+            yield after_removal(_auc(other, "0"), cell, len(others))
         else:
-            yield chance(_NAMES[models.cohort.model], cell, len(beside))
+            yield chance(_NAMES[models.cohort.model], cell, len(others))

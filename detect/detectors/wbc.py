@@ -12,6 +12,7 @@ Cost: one addition per token and unit of width, 40 in all.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,7 @@ def with_same_tokens(
             return [Column(rows, (f"{OTHER_TOKENS}.",))] * len(settings)
         return each(evidence, settings)
 
-    score_all.__wrapped__ = score  # type: ignore[attr-defined]
-    return score_all
+    return update_wrapper(score_all, score)
 
 
 def _reads_alike(target: TokenStatistics, reference: TokenStatistics) -> bool:

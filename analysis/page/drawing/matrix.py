@@ -68,7 +68,7 @@ class AxisHeading(NamedTuple):
 
 
 Column = tuple[AxisHeading, Sequence[Dot | str | None]]
-"""A head, and a place a row; a text stands for what has no number."""
+"""A head, and one entry per row; a text replaces a missing number."""
 
 
 class MatrixAxis(NamedTuple):

@@ -133,6 +133,8 @@ def question_table(
 
 
 Row = Mapping[str, Any]
+ArmOf = Callable[[Row], str]
+"""The arm of a row, in words."""
 Item = TypeVar("Item")
 Key = TypeVar("Key")
 _WHOLE = {"dataset": "all", "selection": "default", "copies": ALL, "variant": ALL, "metric": "auc"}

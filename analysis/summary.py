@@ -7,12 +7,12 @@ the others. Without tuning rows, it is chosen on the rows that it is reported on
 reports that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from types import MappingProxyType
 from typing import NamedTuple
 
-from analysis.arm import UPPER_BOUNDS
+from analysis.arm import UPPER_BOUNDS, Cohort
 from analysis.arm_labels import arm_words
 from analysis.copy_bins import copies_order, is_dose
 from analysis.findings import Findings, contaminated_cohorts
@@ -49,6 +49,8 @@ class Headline(NamedTuple):
     cell: Estimate
     among: int
     """Number of arms it is the best of; each arm enters with its best detector."""
+    arm: str = ""
+    """The name that the experiment file gives to the arm; empty in a sweep."""
 
     @property
     def tune(self) -> float:
@@ -70,17 +72,24 @@ class Dose(NamedTuple):
     cell: Estimate
 
 
-def find_headline(tables: Sequence[Findings]) -> Headline | None:
+def find_headline(
+    tables: Sequence[Findings], arm_name: Callable[[Cohort], str] = lambda _: ""
+) -> Headline | None:
     """Return the arm whose best detector, as `analysis.selection.ranking` has it, is best.
 
     It is the bold cell of that arm's row in the table of detectors and arms.
+
+    Args:
+        tables: the metrics of all models.
+        arm_name: the name that the experiment file gives to an arm; empty in a sweep.
     """
     headlines = []
     for table in contaminated_cohorts(tables):
         for name in ranked(table)[:1]:
             row = table.reported_row(name)
             if row is not None:
-                headlines.append(Headline(table, name, row["selection"], Estimate.of(row), 0))
+                cell, arm = Estimate.of(row), arm_name(table.cohort)
+                headlines.append(Headline(table, name, row["selection"], cell, 0, arm))
     if not headlines:
         return None
     # A few members with a lucky AUC make no headline.
@@ -90,9 +99,10 @@ def find_headline(tables: Sequence[Findings]) -> Headline | None:
     return enough[best[0]]._replace(among=len(enough))
 
 
-def summary_sentences(tables: Sequence[Findings], names: Names = NO_NAMES) -> list[str]:
+def summary_sentences(
+    tables: Sequence[Findings], best: Headline | None, names: Names = NO_NAMES
+) -> list[str]:
     """Return the sentences at the end of a run and at the top of its page, in order."""
-    best = find_headline(tables)
     if best is None:
         return [NOTHING_MEASURED]
     key, qualifier = choice_sentence(best, names)
@@ -150,7 +160,7 @@ def without_copies(table: Findings) -> tuple[tuple[str, str], ...]:
 
 
 def _place(best: Headline) -> str:
-    words = arm_words(without_copies(best.table))
+    words = best.arm or arm_words(without_copies(best.table))
     if words.startswith("learning rate") and "," not in words:
         return f" at {words}"
     return f" ({words})" if words else ""

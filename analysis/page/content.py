@@ -106,15 +106,15 @@ class _Report(NamedTuple):
 
 def build_page(inputs: PageInputs) -> RunPage:
     """Return the pages of a run."""
-    tables = split_by_cohort(inputs.analysis.metrics, axis_names(inputs.arms))
+    tables = split_by_cohort(inputs.analysis.metrics, inputs.axes)
     audits = [audit for _, audit in inputs.backgrounds]
     checks = check_validity(tables, inputs.audits, inputs.copies, audits)
-    best = find_headline(tables)
+    best = find_headline(tables, inputs.arm_name)
     view = None if best is None else ReportView(inputs=inputs, tables=tables, best=best)
     # The section on detectors lists what was left out.
     listed = {left_out.note for left_out in inputs.left_out}
     notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
-    along = trajectory_section(inputs.trajectory, inputs.swept) if inputs.trajectory else None
+    along = trajectory_section(inputs.trajectory, inputs.arm_of) if inputs.trajectory else None
     detection = _detection(inputs, view, notes, along)
     led = _unlearning_led(inputs, view, checks, detection)
     report = led or _detection_led(view, checks, detection)
@@ -157,7 +157,7 @@ def build_page(inputs: PageInputs) -> RunPage:
         sentences=(
             *(note for note in notes if NO_SCORE in note),
             *([str(led.sentences[0])] if led else []),
-            *summary_sentences(tables, view.names if view else {}),
+            *summary_sentences(tables, best, view.names if view else {}),
             *(part for part in (along.parts if along else ()) if isinstance(part, str)),
         ),
         methods=methods,
@@ -218,8 +218,8 @@ def _detection(
     """Return the sections on detectors that have content."""
     task = None
     if inputs.accuracy is not None:
-        task = accuracy_section(inputs.accuracy, axis_names(inputs.arms), view)
-    order = order_section(inputs.analysis.tables, inputs.trajectory, inputs.swept)
+        task = accuracy_section(inputs.accuracy, inputs.axes, view)
+    order = order_section(inputs.analysis.tables, inputs.trajectory, inputs.arm_of)
     if view is None:
         return _drop_empty(unmeasured_section(inputs.left_out), along, order, task)
     return _drop_empty(
@@ -265,7 +265,7 @@ def _sibling_pages(
             _drop_empty(
                 examples_section(view, show_protected=inputs.show_protected) if view else None,
                 section("scores", "Scores", scores_picture(view) if view else None),
-                section("training", "Training", training_picture(inputs.arms)),
+                section("training", "Training", training_picture(inputs)),
             ),
         ),
         SiblingPage(

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from analysis.arm import Arm
+from analysis.arm import Arm, Cohort, axis_column, axis_names
+from analysis.arm_labels import arm_words
+from analysis.findings import Row
 from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings
@@ -177,3 +180,23 @@ class PageInputs:
     """Whether the files of the figures are next to the page."""
     show_protected: bool = False
     """Whether the texts of protected datasets may appear in the page."""
+
+    def arm_name(self, cohort: Cohort) -> str:
+        """Return the name that the experiment file gives to an arm; empty in a sweep."""
+        axes = dict(cohort.axes)
+        return next((arm.name for arm in self.settings if arm.axes == axes), "")
+
+    def arm_words(self, cohort: Cohort) -> str:
+        """Return an arm's name, or its axes in words; empty if there is but one."""
+        return self.arm_name(cohort) or arm_words(cohort.axes)
+
+    @cached_property
+    def axes(self) -> list[str]:
+        """The swept axes of the scored models, by their dotted keys."""
+        return axis_names(self.arms)
+
+    def arm_of(self, row: Row) -> str:
+        """Return the arm of a row of a table, as `arm_words`."""
+        return self.arm_words(
+            Cohort(tuple((axis, row[axis_column(axis)]) for axis in self.axes), "")
+        )

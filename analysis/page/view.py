@@ -18,8 +18,6 @@ from analysis.arm import (
     Cohort,
     DetectorColumn,
     LoadedArm,
-    axis_column,
-    axis_names,
     cohorts,
     load_arm,
 )
@@ -87,21 +85,16 @@ class ReportView:
 
     def words(self, cohort: Cohort) -> str:
         """Return an arm's name, or its axes in words; empty if there is but one."""
-        return self.arm_name(cohort) or arm_words(cohort.axes)
+        return self.inputs.arm_words(cohort)
 
-    def arm_name(self, cohort: Cohort) -> str:
-        """Return the name that the experiment file gives to an arm; empty in a sweep."""
-        axes = dict(cohort.axes)
-        return next((arm.name for arm in self.inputs.settings if arm.axes == axes), "")
-
-    @cached_property
+    @property
     def axes(self) -> list[str]:
         """The swept axes, by their dotted keys."""
-        return axis_names(self.inputs.arms)
+        return self.inputs.axes
 
     def arm_of(self, row: Row) -> str:
-        """Return the arm of a row in words."""
-        return arm_words((axis, row[axis_column(axis)]) for axis in self.axes)
+        """Return the arm of a row, as `words`."""
+        return self.inputs.arm_of(row)
 
     def heads(self, arms: Sequence[Findings]) -> list[tuple[str, str]]:
         """Return for each arm its name or the head of its group, and its own; first those shown."""
@@ -122,7 +115,7 @@ class ReportView:
                 else capital(arm_words(axes[at] for at in varied)) or "All members",
             )
             for table in arms
-            for axes, name in [(table.cohort.axes, self.arm_name(table.cohort))]
+            for axes, name in [(table.cohort.axes, self.inputs.arm_name(table.cohort))]
         ] + [("", self.words(table.cohort)) for table in further]
 
     @property

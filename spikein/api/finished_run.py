@@ -23,7 +23,6 @@ from analysis.findings import (
     split_by_cohort,
 )
 from analysis.selection.ranking import ranked
-from analysis.summary import summary_sentences
 from analysis.unit import AUC
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, unknown_name
@@ -35,6 +34,7 @@ from spikein.config.former_keys import with_current_keys
 from spikein.config.yaml_document import read_document
 from spikein.pipeline.models import MODELS_FILE
 from spikein.runs.folder import find_run, folders_by_name, is_run, linked_artifacts, numbered
+from spikein.runs.index_page import read_sentences
 from spikein.runs.publish import PAGE
 from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
 from spikein.runs.run_tables import RUN_AGAIN, RUN_TABLES, missing_parts, read_run_table
@@ -182,8 +182,8 @@ class Run:
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The first sentences of the page, from the metrics."""
-        return tuple(summary_sentences(split_by_cohort(self.metrics, self.axes)))
+        """The sentences that the run printed at its end, the headline among the first."""
+        return tuple(read_sentences(self.folder))
 
     @property
     def axes(self) -> tuple[str, ...]:

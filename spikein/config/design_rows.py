@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 from typing import Any
 
-from analysis.arm import arm_label
 from analysis.studies.design import INTERCEPT, design, is_positive_number
 from inject.errors import InputError, unknown_name
 from spikein.config.schema import Experiment
@@ -30,13 +29,8 @@ def design_rows(arms: Sequence[ArmExperiment]) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for arm in arms:
         axes = {key: _number_or_label(arm, key) for key in arm.axes}
-        rows.setdefault(arm_name(arm), {**axes, **_derived(arm.experiment)})
+        rows.setdefault(arm.cohort, {**axes, **_derived(arm.experiment)})
     return rows
-
-
-def arm_name(arm: ArmExperiment) -> str:
-    """Return the name of an arm, or its label without the seed."""
-    return arm.name or arm_label(arm.labels.items())
 
 
 def log_columns(rows: Rows) -> dict[str, dict[str, float]]:

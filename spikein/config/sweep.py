@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from analysis.arm import arm_label
+from analysis.arm_labels import arm_words
 from inject.corpus.background.files import FilesSource
 from inject.errors import InputError, InputErrors
 from inject.plan.settings import Copies
@@ -45,9 +46,19 @@ class ArmExperiment:
     """The experiment with the swept values in place, this one seed, no sweep and no arms."""
 
     @property
+    def cohort(self) -> str:
+        """Return its name, or its label in a sweep: the same for all seeds."""
+        return self.name or arm_label(self.labels.items())
+
+    @property
     def label(self) -> str:
-        """Return the arm's label, such as `copies poisson=4, lr 0.001, seed 0`."""
-        return arm_label(self.labels.items(), self.seed)
+        """Return `small, seed 0`, or in a sweep `copies poisson=4, lr 0.001, seed 0`."""
+        return ", ".join(filter(None, (self.cohort, f"seed {self.seed}")))
+
+    @property
+    def words(self) -> str:
+        """Return the label in plain words: `learning rate 0.001, seed 0`."""
+        return self.label if self.name else arm_words(self.labels.items(), self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.studies.design import Design, design
-from spikein.config.design_rows import Rows, arm_name, design_rows, matrix_columns
+from spikein.config.design_rows import Rows, design_rows, matrix_columns
 from spikein.config.sweep import ArmExperiment
 from spikein.estimates.injection import InjectionEstimate
 
@@ -45,7 +45,7 @@ def study_design(
     claims = first.experiment.claims
     shares: dict[str, float | None] = {}
     for arm, estimate in zip(arms, estimates, strict=True):
-        shares.setdefault(arm_name(arm), estimate.share)
+        shares.setdefault(arm.cohort, estimate.share)
     titles: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for name, claim in claims.items():
         titles.setdefault(matrix_columns(claim), []).append(f"claims.{name}")

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import axis_column
-from analysis.arm_labels import arm_words
 from detect.evidence.needs import TWIN, Role, Scored
 from detect.ground_truth.ground_truth import BASE
 from inject.step import Step, StepGroup, axis_pairs
@@ -141,7 +140,7 @@ def models_table(models: Sequence[Model], folders: Mapping[str, str]) -> pa.Tabl
         return {
             **{axis_column(axis): value for axis, value in model.arm.labels.items()},
             "arm": model.arm.label,
-            "label": arm_words(model.arm.labels.items(), model.arm.seed),
+            "label": model.arm.words,
             "seed": model.arm.seed,
             "role": model.role,
             "method": model.method,

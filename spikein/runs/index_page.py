@@ -51,6 +51,12 @@ def write_summary(folder: Path, page: RunPage, *, arms: int) -> None:
     write_text(folder / SUMMARY, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
+def read_sentences(folder: Path) -> list[str]:
+    """Return the sentences in the `summary.json` of a run folder; none in one without."""
+    document = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    return [str(sentence) for sentence in document.get("sentences", ())]
+
+
 def write_index(runs_root: Path) -> Path | None:
     """Write `index.html` into a folder of runs.
 

@@ -9,7 +9,6 @@ either. Keys and hosts come from the trackers' own environment variables.
 """
 
 import importlib.util
-import json
 import os
 import re
 import socket
@@ -27,7 +26,7 @@ from inject.errors import InputError
 from inject.secrets import masked
 from spikein.config.arms import axes_of
 from spikein.config.yaml_document import read_document
-from spikein.runs.index_page import SUMMARY
+from spikein.runs.index_page import read_sentences
 from spikein.runs.record import EXPERIMENT, read_record
 from train.execution import Tracker
 from train.loop.trackers import FOLDER, PROJECT
@@ -108,7 +107,7 @@ def run_results(folder: Path, page: Path, store: Path) -> Results:
             place = "/".join(part for part in (detector, _plain_name(arm)) if part)
             ends = {"auc": cell.value, "auc_low": cell.low, "auc_high": cell.high}
             numbers |= {f"{end}/{place}": value for end, value in ends.items() if isfinite(value)}
-    sentences = json.loads((folder / SUMMARY).read_text(encoding="utf-8")).get("sentences") or [""]
+    sentences = read_sentences(folder) or [""]
     return Results(
         id=record.id,
         name=f"{record.name}-{folder.name}",

@@ -118,6 +118,12 @@ def test_headline_words_depend_on_the_numbers(tables, sentence):
     assert headline_sentence(tables, best) == sentence
 
 
+def test_headline_uses_the_name_of_an_arm():
+    tables = [arm({"all": HIGH}, LR, ("train.epochs", "2"))]
+    best = find_headline(tables, lambda cohort: "short" if dict(cohort.axes)[LR[0]] else "")
+    assert headline_sentence(tables, best).startswith("A spiked text (short) is almost always")
+
+
 ends = st.floats(0.0, 1.0).map(lambda x: round(x, 2))
 
 
@@ -172,5 +178,5 @@ def test_seeds_sentence_depends_on_their_number():
 
 
 def test_a_run_without_intervals_has_no_conclusion():
-    assert "nothing to conclude" in summary_sentences([])[0]
-    assert "nothing to conclude" in summary_sentences([arm({"all": cell(0.9, nan, nan)})])[0]
+    for tables in ([], [arm({"all": cell(0.9, nan, nan)})]):
+        assert "nothing to conclude" in summary_sentences(tables, find_headline(tables))[0]

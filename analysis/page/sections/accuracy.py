@@ -126,7 +126,7 @@ def _picture(gains: Sequence[Sequence[Findings]], view: ReportView) -> Picture |
 
     def row(place: Findings) -> AxisHeading:
         label = _cohort(place).label()
-        words = arm_words(_cohort(place).axes) or "all arms"
+        words = view.words(_cohort(place)) or "all arms"
         return AxisHeading(words, "chosen" if label == chosen else "", name=label)
 
     def column(place: Findings) -> AxisHeading:

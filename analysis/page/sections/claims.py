@@ -1,14 +1,17 @@
 """The verdict on each claim that was fixed before the run."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from analysis.findings import Row
+from analysis.page.crossed import AxisHeading, cross
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Section, answer
-from analysis.page.table import Table, numbers, texts, with_noun
+from analysis.page.table import Table, copies_text, numbers, texts, with_noun
 from analysis.summary import Names
-from analysis.unit import DIFFERENCE, Entry, Unit
+from analysis.unit import DIFFERENCE, POINTS, Entry, Unit
 
 _DEVIATION = Unit("", 3)
 MEASURES = {
@@ -43,7 +46,45 @@ def claims_section(table: pa.Table | None, digest: str, names: Names) -> Section
         f"{len(rows)} verdicts on claims that were fixed before the run (digest {digest[:12]}): "
         f"{verdicts}."
     )
-    return answer("claims", "Claims", "Do the claims hold?", sentence, extra=[_table(rows, names)])
+    return answer(
+        "claims",
+        "Claims",
+        "Do the claims hold?",
+        sentence,
+        effects_picture(rows, names),
+        extra=[_table(rows, names)],
+    )
+
+
+def effects_picture(rows: Sequence[Row], names: Names) -> Picture | None:
+    """Return the effects on AUC, a row per claim and a column per detector; None without any."""
+
+    def claimed(row: Row) -> AxisHeading:
+        copies = "" if row["copies"] == "all" else f", {copies_text(row['copies'])}"
+        label = f"{row['claim']}{copies}"
+        return AxisHeading(label, said=f"{label} ({row['comparison']})", name=label)
+
+    crossed = cross(
+        (row for row in rows if row["measure"] in ("auc", "probit")),
+        claimed,
+        lambda row: AxisHeading(names.get(row["detector"], row["detector"]), name=row["detector"]),
+        unit=POINTS,
+        cell=lambda row: {
+            **row,
+            "n_members": row["members_per_seed"],
+            "n_nonmembers": row["nonmembers_per_seed"],
+        },
+        bold=lambda row: not row["low"] <= 0 <= row["high"],
+    )
+    return picture(
+        "claims",
+        "Effect of each claim on AUC",
+        "In points of AUC (hundredths) with simultaneous 95 % intervals, Student's t over seeds "
+        "(Bonferroni); bold: the interval excludes 0. Margins: the table.",
+        crossed.matrix(row_height=26.0),
+        560,
+        crossed.records("claim", "detector"),
+    )
 
 
 def _table(rows: list[Row], names: Names) -> Table:

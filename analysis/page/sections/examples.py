@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.arm import Arm, DetectorColumn, LoadedArm, cohorts
-from analysis.arm_labels import arm_words
+from analysis.arm import DetectorColumn, LoadedArm, cohorts
 from analysis.copy_bins import copies_cells, is_dose
 from analysis.intervals.influence import Floats
 from analysis.page.drawing.elements import round_ticks
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
+from analysis.page.inputs import PageInputs
 from analysis.page.parts import Heading, Part, Section, answer
 from analysis.page.table import (
     PROTECTED,
@@ -168,11 +168,11 @@ def _density(values: Floats, places: Floats) -> list[tuple[float, Dot]]:
 _MAX_PANELS = 6
 
 
-def training_picture(arms: Sequence[Arm]) -> Picture | None:
+def training_picture(inputs: PageInputs) -> Picture | None:
     """Return one panel per arm (its first seed); None if no arm has a log."""
     logged = {
         cohort: cohort_arms[0].training
-        for cohort, cohort_arms in cohorts(arms).items()
+        for cohort, cohort_arms in cohorts(inputs.arms).items()
         if cohort.model == "contaminated" and cohort_arms[0].training is not None
     }
     panels, rows, sentences, copies = [], list[dict[str, object]](), [], 0
@@ -184,7 +184,7 @@ def training_picture(arms: Sequence[Arm]) -> Picture | None:
         tokens, loss = [row.tokens for row in log], [row.loss for row in log]
         smooth, read = _running_median(np.array(loss)), _first_reads(folder)
         lines = (("faint", tokens, loss), ("", tokens, smooth), ("strokes", read, read))
-        counted, name = f"{len(read):,} copies", arm_words(cohort.axes) or "contaminated"
+        counted, name = f"{len(read):,} copies", inputs.arm_words(cohort) or "contaminated"
         panels.append(LinePanel(name, [_line(*line) for line in lines], counted))
         rows += [
             {"arm": cohort.label(), "tokens": at, "loss": value, "running_median": middle}

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from analysis.arm import axis_column
-from analysis.arm_labels import arm_words, axis_words
+from analysis.arm_labels import axis_words
 from analysis.copy_bins import passage_sentences
 from analysis.page.inputs import ArmSettings, PageInputs
 from analysis.page.parts import (
@@ -267,10 +266,9 @@ def background_losses(inputs: PageInputs) -> Table | None:
     by_arm: dict[str, dict[str, Entry]] = {}
     documents = 0
     for row in inputs.background_loss.to_pylist():
-        axes = [(axis, row[axis_column(axis)]) for axis in inputs.swept]
         unit = DIFFERENCE if row["metric"] == "change" else NATS
         entry = unit.place(row["value"], row["low"], row["high"])
-        by_arm.setdefault(capital(arm_words(axes)) or "All arms", {})[row["metric"]] = entry
+        by_arm.setdefault(capital(inputs.arm_of(row)) or "All arms", {})[row["metric"]] = entry
         documents = row["documents"]
     return Table(
         title="Loss on held-out background",

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from analysis.arm import axis_column
-from analysis.arm_labels import arm_words
-from analysis.findings import Findings, Row, group_by
+from analysis.findings import ArmOf, Findings, Row, group_by
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import AUC, POOLED
 from analysis.page.parts import Note, Section, answer, folded
@@ -23,14 +21,14 @@ _REFERENCES = {"twin": "the clean twin", "base": "the base model", NO_REFERENCE:
 
 
 def order_section(
-    results: Mapping[str, pa.Table], trajectory: Mapping[str, pa.Table] | None, axes: Sequence[str]
+    results: Mapping[str, pa.Table], trajectory: Mapping[str, pa.Table] | None, arm_of: ArmOf
 ) -> Section | None:
     """Return the audits that the recorded order of training permits.
 
     Args:
         results: the tables of the analysis, by question; runs of older versions lack this one.
         trajectory: those of detection along training; None without checkpoints.
-        axes: the swept axes.
+        arm_of: the arm of a row, in words.
     """
     palimpsest = results.get(PALIMPSEST)
     insertion = None if trajectory is None else trajectory.get(INSERTION)
@@ -38,27 +36,25 @@ def order_section(
     pooled = [row for row in rows if row["dataset"] == POOLED]
     if not pooled:
         return None
-    contrasts = None if insertion is None else _contrasts(insertion, axes)
+    contrasts = None if insertion is None else _contrasts(insertion, arm_of)
     lacking = None if trajectory else Note(f"Insertion contrast: {NO_CHECKPOINTS}.", "how")
     return answer(
         "training-order",
         "Training order",
         "Are recently seen texts more likely?",
-        " ".join(_sentence(row, axes, len(pooled)) for row in pooled if row["p_value"] is not None),
+        " ".join(
+            _sentence(row, arm_of, len(pooled)) for row in pooled if row["p_value"] is not None
+        ),
         extra=[
-            _correlations(rows, axes),
+            _correlations(rows, arm_of),
             folded(contrasts.title, [contrasts]) if contrasts else lacking,
         ],
     )
 
 
-def _arm(row: Row, axes: Sequence[str]) -> str:
-    return arm_words((axis, row[axis_column(axis)]) for axis in axes)
-
-
-def _sentence(row: Row, axes: Sequence[str], n_tests: int) -> str:
+def _sentence(row: Row, arm_of: ArmOf, n_tests: int) -> str:
     """Return the verdict on one arm, at level 0.05 over all arms (Bonferroni)."""
-    arm = _arm(row, axes)
+    arm = arm_of(row)
     more_likely = "more likely" if row["p_value"] < 0.05 / n_tests else "not detectably more likely"
     rho = RHO.text(row["value"], row["low"], row["high"])
     return (
@@ -67,7 +63,7 @@ def _sentence(row: Row, axes: Sequence[str], n_tests: int) -> str:
     )
 
 
-def _correlations(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
+def _correlations(rows: Sequence[Row], arm_of: ArmOf) -> Table | None:
     permutations = max((row["permutations"] or 0 for row in rows), default=0)
     return listing(
         "Palimpsest test",
@@ -75,7 +71,7 @@ def _correlations(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
         [
             (
                 "all datasets" if row["dataset"] == POOLED else row["dataset"],
-                _arm(row, axes),
+                arm_of(row),
                 RHO.brief(row),
                 p_text(row["p_value"]),
                 f"{row['n_members']:,}",
@@ -92,11 +88,11 @@ def _correlations(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
     )
 
 
-def _contrasts(insertion: pa.Table, axes: Sequence[str]) -> Table | None:
+def _contrasts(insertion: pa.Table, arm_of: ArmOf) -> Table | None:
     """Return one row per pair of checkpoints, datasets pooled."""
     pairs = group_by(
         (row for row in insertion.to_pylist() if row["dataset"] == POOLED),
-        lambda row: (f"{row['from_step']} to {row['to_step']}", _arm(row, axes)),
+        lambda row: (f"{row['from_step']} to {row['to_step']}", arm_of(row)),
     )
     return listing(
         "Insertion contrast",

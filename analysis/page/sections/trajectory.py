@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
-from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
-from analysis.findings import Row, group_by
+from analysis.findings import ArmOf, Row, group_by
 from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AxisHeading, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
@@ -24,12 +23,12 @@ _MIN_MEMBERS = 30
 """Fewer members than this make no end point of a sentence."""
 
 
-def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> Section | None:
+def trajectory_section(tables: Mapping[str, pa.Table], arm_of: ArmOf) -> Section | None:
     """Return the findings during training: sentences, pictures, and the numbers by arm.
 
     Args:
         tables: of detection along training.
-        axes: the swept axes.
+        arm_of: the arm of a row, in words.
     """
     pooled = [row for row in tables["trajectory"].to_pylist() if row["dataset"] == POOLED]
     fading_rows = tables["fading"].to_pylist()
@@ -39,14 +38,14 @@ def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> S
     sentences: list[str] = []
     progress: list[Table] = []
     fading: list[Table] = []
-    arms = group_by(pooled, lambda row: _arm(row, axes))
+    arms = group_by(pooled, arm_of)
     for arm, own in arms.items():
         progress += _progress(arm, own, best)
-        rows = [row for row in fading_rows if _arm(row, axes) == arm]
+        rows = [row for row in fading_rows if arm_of(row) == arm]
         for name in fading_detectors(best, len(arms)):
             sentences += _sentences(arm, rows, name)
             fading += _fading_tables(arm, rows, name)
-    pictures = _pictures(pooled, fading_rows, best, axes)
+    pictures = _pictures(pooled, fading_rows, best, arm_of)
     return answer(
         "during-training",
         "During training",
@@ -81,7 +80,7 @@ def fading_detectors(best: Sequence[str], arms: int) -> list[str]:
 
 
 def _pictures(
-    progress: Sequence[Row], fading: Sequence[Row], best: Sequence[str], axes: Sequence[str]
+    progress: Sequence[Row], fading: Sequence[Row], best: Sequence[str], arm_of: ArmOf
 ) -> list[Picture | None]:
     """Return AUC along training, by copies seen by then, and by the time since the last copy.
 
@@ -89,9 +88,9 @@ def _pictures(
         progress: rows of the trajectory, datasets pooled.
         fading: rows of the fading.
         best: the detectors worth a line.
-        axes: the swept axes.
+        arm_of: the arm of a row, in words.
     """
-    arms = list(dict.fromkeys(_arm(row, axes) for row in progress))
+    arms = list(dict.fromkeys(arm_of(row) for row in progress))
     faded = fading_detectors(best, len(arms))
     steps = [row["step"] for row in progress if row["step"] > 0]
     early = bool(steps) and max(steps) > 16 * min(steps)
@@ -102,8 +101,8 @@ def _pictures(
 
     def of_detector(row: Row) -> AxisHeading:
         if row["copies"] == "0":
-            return _head("not seen yet", row, axes)
-        return _head(row["detector"], row, axes, "chosen" if row["detector"] == best[0] else "")
+            return _head("not seen yet", row, arm_of)
+        return _head(row["detector"], row, arm_of, "chosen" if row["detector"] == best[0] else "")
 
     return [
         _lines(
@@ -120,7 +119,7 @@ def _pictures(
             "trajectory-copies",
             f"AUC during training by copies seen so far ({best[0]})",
             by_copies,
-            lambda row: _head(_copies_label(row, by_copies), row, axes),
+            lambda row: _head(_copies_label(row, by_copies), row, arm_of),
             early,
             "Members by the number of copies that the checkpoint had seen by "
             "then, against all non-members.",
@@ -129,7 +128,7 @@ def _pictures(
             "fading",
             "AUC by time since the last copy",
             by_time,
-            lambda row: _head(f"{row['detector']}, {_copies_label(row, by_time)}", row, axes),
+            lambda row: _head(f"{row['detector']}, {_copies_label(row, by_time)}", row, arm_of),
             True,
             "Pairs of a member and a model that has seen it, by the copies "
             "seen and the time since the last, each ranked among the non-members under the same "
@@ -152,8 +151,8 @@ def _tuned_first(
     ]
 
 
-def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> AxisHeading:
-    arm = _arm(row, axes)
+def _head(label: str, row: Row, arm_of: ArmOf, kind: str = "") -> AxisHeading:
+    arm = arm_of(row)
     words = f"{label}, {arm}" if arm else label
     return AxisHeading(label, kind, note=arm, said=words, name=words)
 
@@ -191,10 +190,6 @@ def _lines(
     panels = crossed.panels(title, f"tokens trained on{since}", ghost=name == "trajectory")
     caption += f" Bands: 95 %; datasets pooled, tuned settings. A point: {crossed.behind()}."
     return picture(name, title, caption, panels, 1180, crossed.records("line", x))
-
-
-def _arm(row: Row, axes: Sequence[str]) -> str:
-    return Cohort(tuple((axis, row[axis_column(axis)]) for axis in axes), "contaminated").label()
 
 
 def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:

@@ -58,7 +58,8 @@ def test_arms_are_separate_and_documents_without_tokens_are_omitted(monkeypatch)
 
 def test_page_shows_no_interval_of_one_document(monkeypatch):
     table = table_of([BackgroundArm({}, 0, None, {"a": 2.0})], monkeypatch)
-    [(_, _, after, _)] = background_losses(SimpleNamespace(background_loss=table, swept=())).rows
+    inputs = SimpleNamespace(background_loss=table, arm_of=lambda _: "")
+    [(_, _, after, _)] = background_losses(inputs).rows
     assert (after.text, after.ends) == ("2.000", "")
 
 

@@ -190,7 +190,7 @@ def test_trajectories_pool_seeds_and_separate_arms(tmp_path):
     rows = tables["trajectory"].to_pylist()
     assert {row["train.lr"] for row in rows} == {"0.1", "0.2"}
     assert max(row["n_seeds"] for row in rows) == 2
-    parts = trajectory_section(tables, ["train.lr"]).parts
+    parts = trajectory_section(tables, lambda row: f"lr {row['train.lr']}").parts
     pictures = {picture.name: picture for picture in pictures_in(parts)}
     assert list(pictures) == ["trajectory", "trajectory-copies", "fading"]
     assert all("2 training seeds" in picture.caption for picture in pictures.values())
@@ -225,4 +225,4 @@ def test_checkpoints_before_any_copy_have_no_pictures(checkpoints):
     assert tables["fading"].num_rows == 0
     assert {row["copies"] for row in tables["trajectory"].to_pylist()} == {"0"}
     assert best_detectors(tables["trajectory"].to_pylist()) == []
-    assert trajectory_section(tables, []) is None
+    assert trajectory_section(tables, lambda _: "") is None

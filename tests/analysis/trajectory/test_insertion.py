@@ -133,7 +133,7 @@ def test_without_checkpoints_finding_and_page_explain_how_to_get_them(tmp_path):
     assert row["interval"] == f"none: {NO_CHECKPOINTS}"
     assert set(row) == set(table_schema("insertion", ["train.lr"]).names)
     arm = make_arm(tmp_path, axes={}, seed=0, effect=0.8, n=40)
-    section = order_section(analyse([arm], FAST).tables, None, [])
+    section = order_section(analyse([arm], FAST).tables, None, lambda _: "")
     assert [part.text for part in section.parts if isinstance(part, Note)][-1] == (
         f"Insertion contrast: {NO_CHECKPOINTS}."
     )

@@ -119,11 +119,11 @@ def test_rate_schedules_bias_bins_but_not_the_slope_within_examples(tmp_path):
         assert all(row["interval"].endswith(NOT_CONSTANT) for row in bins)
         slope = row_of(tables["fading"].to_pylist(), FADING_SLOPE)
         assert slope["low"] < 0 < slope["high"]
-        parts = trajectory_section(tables, []).parts
+        parts = trajectory_section(tables, lambda _: "").parts
         assert RATE_WARNING in parts
         assert any(RATE_WARNING in part.caption for part in parts if isinstance(part, Table))
         assert RATE_WARNING in [*pictures_in(parts)][-1].caption
-        assert RATE_WARNING not in trajectory_section(careless, []).parts
+        assert RATE_WARNING not in trajectory_section(careless, lambda _: "").parts
 
 
 def test_only_seeds_with_a_trend_are_counted(tmp_path):

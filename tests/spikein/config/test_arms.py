@@ -50,7 +50,7 @@ def test_axes_are_the_keys_in_which_arms_differ():
         "train.batch_tokens": "1024",
         "copies": "poisson=2",
     }
-    assert arms[5].label == "tokens 50000, batch_tokens 2048, copies fixed=3, seed 1"
+    assert (arms[5].label, arms[5].words) == ("large-batch, seed 1", "large-batch, seed 1")
 
 
 def test_arms_survive_the_resolved_file():

@@ -3,6 +3,7 @@
 from math import nan
 
 from analysis.findings import question_table
+from analysis.page.parts import pictures_in
 from analysis.page.sections.claims import claims_section
 from analysis.page.table import Table
 
@@ -38,7 +39,9 @@ OPEN = {
 
 def test_section_shows_hypothesis_verdict_effect_and_rows_per_seed():
     section = claims_section(question_table("claims", [], [ROW, OPEN]), "ab" * 32, {})
-    sentence, table = section.parts
+    sentence, _, table = section.parts
+    [[effect]] = [picture.rows for picture in pictures_in(section.parts)]
+    assert (effect["claim"], effect["detector"], effect["high"]) == ("tail", "min_k", -0.013)
     assert "2 verdicts" in sentence.text
     assert "digest abababababab" in sentence.text
     assert isinstance(table, Table)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.arm import arm_label, axis_column, find_arm
+from analysis.intervals.influence import Counts, Floats
 from analysis.intervals.rows import Rows, number_groups
 from inject.errors import InputError, did_you_mean
 from inject.stream.exposures import seen_copy_counts
@@ -99,6 +100,16 @@ def arm_cells(run: Run, arm: SizedArm, detector: str) -> DoseCells:
             allowed="a shape with `tokenizer.vocab_size`, or a pretrained model of known size",
             hint="Leave out the arm with --leave-out.",
         )
+    rows, scores, copies = scored_rows(run, arm, detector)
+    return dose_cells(rows, scores, copies, parameters=arm.parameters, rate=arm.rate)
+
+
+def scored_rows(run: Run, arm: SizedArm, detector: str) -> tuple[Rows, Floats, Counts]:
+    """Return the test rows of an arm under all seeds, their scores and copies.
+
+    Raises:
+        InputError: when the detector did not score it.
+    """
     scored = _scored_rows(run, arm, detector)
     copies = np.array(
         [
@@ -115,8 +126,7 @@ def arm_cells(run: Run, arm: SizedArm, detector: str) -> DoseCells:
         member=member,
         nonmember=~member,
     )
-    scores = scored["score"].to_numpy(dtype=float)
-    return dose_cells(rows, scores, copies, parameters=arm.parameters, rate=arm.rate)
+    return rows, scored["score"].to_numpy(dtype=float), copies
 
 
 def _scored_rows(run: Run, arm: SizedArm, detector: str) -> pd.DataFrame:

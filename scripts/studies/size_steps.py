@@ -2,7 +2,8 @@
 
 `python -m scripts.studies.size_steps runs/size-steps --into docs` prints the part of Figure 5a's
 contrast that the fitted effects add up to, the effects with the tail counted in steps, and the
-contrasts of arms with more members, and writes `data/size-steps.csv`. Each is a comparison of
+contrasts of arms with more members, and writes `data/size-steps.csv`, and the effects of the claims
+as `images/size-steps-claims.png`. Each reading is a comparison of
 probits within each seed, reported as a change from AUC 0.70, with Student's t over seeds; all of
 them are one family (Bonferroni). Takes seconds.
 """
@@ -16,6 +17,8 @@ import numpy as np
 
 from analysis.intervals.influence import Floats
 from analysis.intervals.rows import auc_numbers
+from analysis.page.drawing.picture import png_bytes, svg_file
+from analysis.page.sections.claims import effects_picture
 from analysis.studies.claims import Effect
 from analysis.studies.contrasts import effect_over_seeds, from_reported, probits
 from scripts.studies.dose_law import Line, write_csv
@@ -98,12 +101,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--detectors", default="min_k,reference", help="with commas")
     parser.add_argument("--into", type=Path, help="folder for data/, such as docs")
     options = parser.parse_args(arguments)
-    lines = [*reading_lines(load_run(options.run), options.detectors.split(","))]
+    run = load_run(options.run)
+    lines = [*reading_lines(run, options.detectors.split(","))]
     for _, detector, name, *ends in lines:
         shown = [f"{end:+.3f}" if isinstance(end, float) else end for end in ends]
         print(f"{detector}, {name}: {' '.join(shown)}")
     if options.into is not None:
         write_csv(options.into / "data" / "size-steps.csv", lines)
+        drawing = effects_picture(run.table("claims").to_pylist(), {}).drawing
+        (options.into / "images" / "size-steps-claims.png").write_bytes(
+            png_bytes(svg_file(drawing))
+        )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 `python -m scripts.studies.size_steps runs/size-steps --into docs` prints the part of Figure 5a's
 contrast that the fitted effects add up to, the effects with the tail counted in steps, and the
-contrasts of arms with more members, and writes `data/size-steps.csv`, and the effects of the claims
-as `images/size-steps-claims.png`. Each reading is a comparison of
+contrasts of arms with more members. With `--into`, it writes them to `data/size-steps.csv` and
+draws the effects of the claims as `images/size-steps-claims.png`. Each reading is a comparison of
 probits within each seed, reported as a change from AUC 0.70, with Student's t over seeds; all of
 them are one family (Bonferroni). Takes seconds.
 """
@@ -108,10 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{detector}, {name}: {' '.join(shown)}")
     if options.into is not None:
         write_csv(options.into / "data" / "size-steps.csv", lines)
-        drawing = effects_picture(run.table("claims").to_pylist(), {}).drawing
-        (options.into / "images" / "size-steps-claims.png").write_bytes(
-            png_bytes(svg_file(drawing))
-        )
+        if effects := effects_picture(run.table("claims").to_pylist(), {}):
+            image = png_bytes(svg_file(effects.drawing))
+            (options.into / "images" / "size-steps-claims.png").write_bytes(image)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class LocalSettings(Settings):
     """Steps that run at the same time; null: one per GPU, or without GPUs one per four cores, at
     least two."""
     attempts: PositiveInt = 3
-    """Maximum attempts of a step whose worker is killed; errors are not retried."""
+    """Maximum attempts of a step whose process, machine or job is lost; errors are not retried."""
 
 
 class StepRequest(Settings):
@@ -80,7 +80,7 @@ class ClusterSettings(Settings):
     steps: dict[str, StepRequest] = Field(default_factory=dict)
     """Other requests by kind of step, such as `model: {gpus: 1}`."""
     attempts: PositiveInt = 3
-    """Maximum attempts of a step whose machine or job is lost; errors are not retried."""
+    """Maximum attempts of a step whose process, machine or job is lost; errors are not retried."""
 
     def request(self, kind: str) -> StepRequest:
         """Return the requests of a step of a kind; only memory and time may be unset."""

@@ -114,12 +114,12 @@ class SlurmSettings(ClusterSettings):
     constraint: str | None = None
     """Required features of a machine, as for `sbatch --constraint`."""
     time: JobTime = "4:00"
-    """Longest time of a job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`. A training step that reaches
-    it writes a restart checkpoint and continues in another job."""
+    """Longest time of a job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`; training continues in another
+    job."""
     parallel: PositiveInt = 64
     """Maximum jobs of one array at a time."""
     warning_seconds: PositiveInt = 90
-    """Time before its end at which a job is warned, to write a restart checkpoint."""
+    """Time before its end at which a job is warned, to write a checkpoint."""
     setup: tuple[str, ...] = ()
     """Shell commands before each job, such as `module load cuda`."""
 

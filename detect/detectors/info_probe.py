@@ -47,8 +47,8 @@ class InfoProbeParameters(Settings):
     prompt: Literal["passage", "test", "plain"] = "passage"
     """The paper's prompt for passages, or for test sets; `plain` lets the model continue."""
     candidates: Candidates = "nouns"
-    """For `prob` and `rank`: `nouns` and numbers by their first piece, as in the authors' code, or
-    all `words` by the sum of their pieces and the largest rank."""
+    """For `prob` and `rank`: `nouns` and numbers by their first piece (the authors' code), or all
+    `words` by the sum of their pieces and the largest rank."""
     filtered: bool = False
     """Skip words that the knowledge filter guesses."""
     measure: Literal["number", "share", "decision"] = "number"

@@ -43,7 +43,7 @@ class CoverageParameters(Settings):
     """Fewest words in a run."""
     over: Over = "reference"
     """Covered words over those of the `generation`, of the longer of it and the `reference`, or
-    twice over the sum of those two."""
+    twice over the sum of both."""
     aggregate: Aggregate = "max"
     """Aggregate over the samples."""
     samples: PositiveInt = 10

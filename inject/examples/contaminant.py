@@ -39,11 +39,12 @@ class PoolSettings(Settings):
     min_tokens: Annotated[int, Field(ge=2)] = 8
     """Rows with fewer tokens are dropped and counted, since they occur by chance anywhere."""
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"
-    """Rows longer than the context (minus separators, if a copy must be inside one window): stop;
-    cut or drop them on both sides alike; or let copies span windows."""
+    """Rows longer than the context (minus separators, if a copy must be inside one window): stop
+    (`error`), cut (`truncate`) or `drop` them on both sides alike, or let copies span windows
+    (`split`)."""
     max_tokens: Annotated[int, Field(ge=2)] | None = None
-    """Rows with more tokens are cut to this number, on both sides alike and whatever the
-    separators; at most the context. null: see `long_examples`."""
+    """Rows with more tokens are cut to this number, at most the context, on both sides alike; null:
+    see `long_examples`."""
 
     @model_validator(mode="after")
     def _check_lengths(self) -> "PoolSettings":

@@ -30,11 +30,11 @@ class HubSource(Settings):
     config: str | None = None
     """Configuration (subset) of the dataset, if it has several."""
     split: str = "train"
-    """Which split is read."""
+    """Split to read."""
     field: str | None = None
     """Field with the text; by default its usual names (`text`, `content` …)."""
     revision: str | None = None
-    """Branch, tag or commit; by default the newest commit of the main branch."""
+    """Branch, tag or commit on the hub; by default the newest."""
     weight: PositiveFloat = 1.0
     """Relative share of this source in the bytes of the mixture."""
 

@@ -215,6 +215,7 @@ def _numbers(
     measured = np.isfinite(values)
     member, nonmember = rows.member & measured, rows.nonmember & measured
     lacking = (rows.member | rows.nonmember) & ~measured
+    cells = np.ones((1, len(values)), dtype=bool) if within is None else within
     seeds: list[dict[str, Part]] = []
     for seed in rows.places:
         seeds.append({})
@@ -222,9 +223,7 @@ def _numbers(
             inside, outside = at[member[at]], at[nonmember[at]]
             if not len(inside):
                 continue
-            within_cells = (
-                np.ones((1, len(inside)), dtype=bool) if within is None else within[:, inside]
-            )
+            within_cells = cells[:, inside]
             sample_of = sample(inside, outside, within_cells, rows.n_groups[dataset])
             if sample_of is None:
                 continue

@@ -4,9 +4,11 @@ Values that are not finite are left out, and so is a dataset without a member. C
 rows.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -165,12 +167,9 @@ def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
 
 def number_groups(dataset: Iterable[str], group: Iterable[str]) -> Counts:
     """Return the number of each row's group within its dataset, in order of first appearance."""
-    numbers: dict[str, dict[str, int]] = {}
-    group_ids = []
-    for name, own in zip(dataset, group, strict=True):
-        numbers_of_dataset = numbers.setdefault(name, {})
-        group_ids.append(numbers_of_dataset.setdefault(own, len(numbers_of_dataset)))
-    return np.array(group_ids, dtype=np.int64)
+    numbers: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(count().__next__))
+    pairs = zip(dataset, group, strict=True)
+    return np.array([numbers[name][own] for name, own in pairs], dtype=np.int64)
 
 
 EQUAL = "all scores are equal"

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from analysis.arm import Arm, load_arm
+from analysis.arm import Arm, DetectorColumn, load_arm
 from analysis.copy_bins import CopiesCell
 from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.rows import Rows, number_groups
@@ -238,12 +238,12 @@ def _model(arm: ArmEvidence, evidence: ModelEvidence, pool: Sequence[Example]) -
     settings: dict[str, str] = {}
     for name, folder in evidence.folders.items():
         kind, _, steps = name.partition(" ")
-        if name == "scores":
-            settings, scores = _default_scores(arm, evidence, folder, pool)
-            values |= {("score", detector): column for detector, column in scores.items()}
-        elif kind == "condition":
-            _, scores = _default_scores(arm, evidence, folder, pool)
-            values |= {(name, detector): column for detector, column in scores.items()}
+        if kind in ("scores", "condition"):
+            scores = _default_scores(arm, evidence, folder, pool)
+            if name == "scores":
+                settings = {column.detector: column.setting for column in scores}
+            read = "score" if name == "scores" else name
+            values |= {(read, column.detector): own for column, own in scores.items()}
         elif name == "statistics":
             memories = _memories(folder, ids)
             values |= {("text", field): column for field, column in memories.items()}
@@ -259,8 +259,8 @@ def _model(arm: ArmEvidence, evidence: ModelEvidence, pool: Sequence[Example]) -
 
 def _default_scores(
     arm: ArmEvidence, evidence: ModelEvidence, folder: Path, pool: Sequence[Example]
-) -> tuple[dict[str, str], dict[str, Floats]]:
-    """Return the setting and the scores of each detector's default."""
+) -> dict[DetectorColumn, Floats]:
+    """Return the scores of each detector's default."""
     default_arm = Arm(
         axes=arm.axes,
         seed=arm.seed,
@@ -272,10 +272,7 @@ def _default_scores(
     )
     loaded = load_arm(default_arm, pool)
     columns = [loaded.default(name) for name in loaded.detectors]
-    return (
-        {column.detector: column.setting for column in columns},
-        {column.detector: loaded.scores[:, loaded.index[column]] for column in columns},
-    )
+    return {column: loaded.scores[:, loaded.index[column]] for column in columns}
 
 
 def _memories(folder: Path, ids: Sequence[str] | None = None) -> dict[str, Floats]:

@@ -11,7 +11,7 @@ from itertools import chain
 
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.parts import Columns, Note, Part, Section, fold, fold_items, present
+from analysis.page.parts import Columns, Part, Section, answer, fold, fold_items, present
 from analysis.page.unlearning.audits import audits_parts
 from analysis.page.unlearning.methods import MethodEntry
 from analysis.page.unlearning.pictures import (
@@ -91,70 +91,63 @@ def unlearning_sections(
         first_tables = [tables[name] for name in names if name in tables]
         table_names = {*names, besides}
         more = [table for arm in elsewhere for name, table in arm.items() if name in table_names]
-        return [fold(table) for table in (*first_tables, *more)]
+        return present(*map(fold, (*first_tables, *more)))
 
     again = "relearning" in tables
     sections = (
-        Section(
+        answer(
             FORGOT,
             "Forgot",
             "Which methods forgot?",
-            present(
-                _say(_forgetting_sentence(first)),
+            _forgetting_sentence(first),
+            extra=present(
                 detectors_picture(first),
                 tables.get("forgetting"),
                 _verdicts(inputs, names),
                 folded("remembered", "datasets", besides="forgetting"),
             ),
         ),
-        Section(
+        answer(
             "left",
             "Copies",
             "Do more copies leave more behind?",
-            present(_say(_copies_sentence(first)), copies_panels(first), folded("copies")),
+            _copies_sentence(first),
+            extra=present(copies_panels(first), folded("copies")),
         ),
-        Section(
+        answer(
             "kept",
             "Cost",
             "What did forgetting cost?",
-            present(
-                _say(_cost_sentence(models, inputs.margin)),
-                tables.get("utility"),
-                folded(besides="utility"),
-            ),
+            _cost_sentence(models, inputs.margin),
+            extra=present(tables.get("utility"), folded(besides="utility")),
         ),
-        Section(
+        answer(
             "lasting",
             "Lasting",
             "Does forgetting last?",
-            present(
-                _say(_lasting_sentence(first)),
+            _lasting_sentence(first),
+            extra=present(
                 tables.get("relearning" if again else "lasting"),
                 folded("lasting" if again else "", besides="relearning"),
             ),
         ),
-        Section(
+        answer(
             "unlearning-audits",
             "Audits",
             "Would an audit have detected it?",
-            audits_parts(inputs.audits, inputs.audit_pages),
+            "",
+            extra=audits_parts(inputs.audits, inputs.audit_pages),
         ),
     )
-    return [section for section in sections if section.parts]
-
-
-def _say(sentence: str) -> Note | None:
-    return Note(sentence, "say") if sentence else None
+    return [section for section in sections if section]
 
 
 def _verdicts(inputs: UnlearningInputs, names: Names) -> list[Part]:
     """Return, folded, the basis of each verdict, and the measures' warnings."""
     arms = by_arm(inputs.verdicts, "method")
     rests = [verdict_table(findings.rows, arm, names) for arm, findings in arms.items()]
-    return present(
-        [fold(table) for table in rests if table is not None],
-        fold_items("Warnings of the measures", unlearning_notes(inputs.measures)),
-    )
+    notes = fold_items("Warnings of the measures", unlearning_notes(inputs.measures))
+    return present(*map(fold, rests), notes)
 
 
 def unlearning_notes(measures: Sequence[Row]) -> list[str]:

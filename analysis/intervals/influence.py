@@ -359,12 +359,11 @@ def _one_side(centred: Floats, groups: Counts, n_groups: int) -> float:
     return float(np.square(sums).sum()) * count / max(count - 1, 1)
 
 
-def difference(first: Sample, second: Sample, factor: Floats | float = 1.0) -> Sample:
-    """Return `one - factor * other` of two samples of the same rows: what they share cancels."""
-    times = np.broadcast_to(factor, first.value.shape)
+def difference(first: Sample, second: Sample) -> Sample:
+    """Return the difference of two samples of the same rows: what they share cancels."""
     return Sample(
-        value=first.value - times * second.value,
-        influence=first.influence - times[:, None] * second.influence,
+        value=first.value - second.value,
+        influence=first.influence - second.influence,
         freedom=np.minimum(first.freedom, second.freedom),
         groups=np.minimum(first.groups, second.groups),
     )

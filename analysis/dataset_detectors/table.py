@@ -21,7 +21,7 @@ from analysis.dataset_detectors.detector import (
     holm,
 )
 from analysis.findings import group_by
-from analysis.intervals.influence import Counts, Floats
+from analysis.intervals.influence import Floats
 from analysis.selection.tuning import Choice, reported_columns, shown_columns
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders import load_orders
@@ -54,7 +54,8 @@ class _ArmEvidence(NamedTuple):
         in_dataset = np.ones(len(arm.examples), np.bool_) if name == POOLED else arm.dataset == name
         rows = np.flatnonzero(in_dataset)
         paraphrased = further.get(PARAPHRASES)
-        target, reference = (self._scores(model, rows, score) for model in (TARGET, REFERENCE))
+        own = rows.tolist()
+        target, reference = (self._scores(model, own, score) for model in (TARGET, REFERENCE))
         return DatasetEvidence(
             dataset=name,
             datasets=arm.dataset[rows],
@@ -80,7 +81,7 @@ class _ArmEvidence(NamedTuple):
         )
 
     def _scores(
-        self, model: str, rows: Counts, score: Callable[[TokenStatistics], float] | None
+        self, model: str, rows: Sequence[int], score: Callable[[TokenStatistics], float] | None
     ) -> Floats | None:
         statistics = self.further.get(model)
         if statistics is None or score is None:

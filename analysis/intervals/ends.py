@@ -268,7 +268,7 @@ def _interval_scopes(clustered: Clustered) -> list[str]:
     # Most numbers of a table have the same sentence, so each is made once.
     groups = np.minimum(clustered.member_groups, TRUSTED_GROUPS)
     facts = (np.isfinite(clustered.value), clustered.smaller_groups, clustered.seeds, groups)
-    return [_interval_scope(*each) for each in zip(*map(np.ndarray.tolist, facts), strict=True)]
+    return [_interval_scope(*each) for each in zip(*(fact.tolist() for fact in facts), strict=True)]
 
 
 @cache

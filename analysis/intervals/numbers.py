@@ -144,9 +144,9 @@ class Numbers:
         lowest, highest = (
             np.where(clustered.seeds > 0, end, nan) for end in (clustered.lowest, clustered.highest)
         )
-        ends = (clustered.value, interval.low, interval.high)
         counts = (members, nonmembers, groups, clustered.seeds, lowest, highest)
-        first, last = ([column.tolist() for column in columns] for columns in (ends, counts))
+        first = [column.tolist() for column in (clustered.value, *interval[:2])]
+        last = [column.tolist() for column in counts]
         return [*map(Estimate, *first, interval.about, *last)]
 
     def left_out(self, dataset: str | None = None) -> int:

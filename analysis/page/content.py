@@ -112,9 +112,8 @@ def build_page(inputs: PageInputs) -> RunPage:
     report = led or _detection_led(view, checks, detection)
     methods = describe_methods(inputs) if inputs.settings else None
     pages = [*report.siblings, *_sibling_pages(inputs, tables, checks, view, methods)]
-    claims = claims_section(
-        inputs.analysis.tables.get(CLAIMS), inputs.claims, view.names if view else {}
-    )
+    names = view.names if view else {}
+    claims = claims_section(inputs.analysis.tables.get(CLAIMS), inputs.claims, names)
     sections = _drop_empty(
         experiment_section(inputs), claims, *report.answers, checks_section(checks, inputs)
     )
@@ -149,7 +148,7 @@ def build_page(inputs: PageInputs) -> RunPage:
         sentences=(
             *(note for note in notes if NO_SCORE in note),
             *([str(led.sentences[0])] if led else []),
-            *summary.summary_sentences(tables, view.names if view else {}),
+            *summary.summary_sentences(tables, names),
             *(part for part in (along.parts if along else ()) if isinstance(part, str)),
         ),
         methods=methods,

@@ -96,7 +96,7 @@ class Placed(NamedTuple):
 
     def among(self, which: Mask) -> "Placed":
         """Return some of the members."""
-        return Placed(*(column[which] for column in self[:4]), *self[4:])
+        return self._make([*(column[which] for column in self[:4]), *self[4:]])
 
 
 Checkpoints = Sequence[PreparedCheckpoint]

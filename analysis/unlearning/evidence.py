@@ -190,17 +190,13 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> SeedCohort:
     pools = [read_examples(arm.examples) for arm in arms]
     examples = [example for pool in pools for example in pool]
     masks = [_masks(arm, pool) for arm, pool in zip(arms, pools, strict=True)]
-    dataset, whole = [example.dataset for example in examples], np.ones(len(examples), dtype=bool)
+    dataset, group = ([getattr(each, name) for each in examples] for name in ("dataset", "group"))
+    seed = np.repeat(np.arange(len(arms)), [len(pool) for pool in pools])
+    rows = Rows.of(number_groups(dataset, group), seed=seed)
     return SeedCohort(
         axes=arms[0].axes,
         seeds=tuple(arm.seed for arm in arms),
-        rows=Rows(
-            seed=np.repeat(np.arange(len(arms)), [len(pool) for pool in pools]),
-            dataset=np.array(dataset, dtype=object),
-            group=number_groups(dataset, [example.group for example in examples]),
-            member=whole,
-            nonmember=~whole,
-        ),
+        rows=replace(rows, dataset=np.array(dataset, dtype=object)),
         masks={name: np.concatenate([own[name] for own in masks]) for name in masks[0]},
         copies=np.concatenate([_copies(arm, pool) for arm, pool in zip(arms, pools, strict=True)]),
         models=[

@@ -245,9 +245,8 @@ def mean_sample(
     off = np.where(within, weights_within * (values - value[:, None]), 0.0)
     inside = _sum_by_group(scale[:, None] * off, groups, n_groups)
     freedom = np.maximum(np.stack([count - 1.0, np.ones(len(within))]), 1.0)
-    return Sample(
-        value, np.stack([inside, np.zeros_like(inside)]), freedom, np.stack([count, count])
-    )
+    influence = np.stack([inside, np.zeros_like(inside)])
+    return Sample(value, influence, freedom, np.stack([count, count]))
 
 
 def _signs(scores: Floats, level: Counts, levels: int) -> Counts:

@@ -87,6 +87,9 @@ class Rows:
         return None if mixed else self.levels[inside]
 
 
+_Sampled = Sample | tuple[Sample, Floats] | None
+
+
 def auc_numbers(
     rows: Rows,
     scores: Floats,
@@ -155,9 +158,7 @@ def share_numbers(
 def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
     """Return Somers' D of a value given copies, over pairs of members that differ in these."""
 
-    def sample(
-        inside: Counts, _: Counts, within_cells: Mask, n_groups: int
-    ) -> tuple[Sample, Floats] | None:
+    def sample(inside: Counts, _: Counts, within_cells: Mask, n_groups: int) -> _Sampled:
         side = Side(values[inside], rows.group[inside])
         trend, pairs = trend_sample(side, copies[inside], n_groups, rows.strata(inside))
         return (trend, np.array([pairs])) if pairs else None
@@ -188,9 +189,6 @@ def unsupported(rows: Rows, scores: Floats, at: Counts) -> str | None:
         if len(np.unique(rows.group[side])) < 2:
             return f"one group only among the {name}"
     return None
-
-
-_Sampled = Sample | tuple[Sample, Floats] | None
 
 
 def _numbers(

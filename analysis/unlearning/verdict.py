@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from analysis.arm import MODEL_FREE, axis_column
-from analysis.findings import group_by
+from analysis.findings import Row, group_by
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.fieller import fieller
@@ -40,7 +40,6 @@ from analysis.unlearning import measures
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, ModelKey, SeedCohort
 from analysis.unlearning.measure_rows import number_columns
 
-Row = Mapping[str, Any]
 Names = Mapping[str, str]
 """Published names of detectors, by their own."""
 NO_NAMES: Names = MappingProxyType({})

@@ -298,23 +298,22 @@ def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> C
 def _check_chance(
     check: str, row: Row | None, number: int, *, place: str, saw: str
 ) -> CheckFinding:
+    finding = partial(CheckFinding, check)
     if row is None or not (cell := Estimate.of(row)).available:
-        return CheckFinding(check, "note", f"There is no AUC with an interval {place}.")
+        return finding("note", f"There is no AUC with an interval {place}.")
     ends = possible_auc(row)
     auc_text = AUC.text(*cell[:3])
     if abs(cell.value - CHANCE) > chance_width(row, number):
-        return CheckFinding(
-            check,
+        return finding(
             "wrong",
             f"{auc_text} {place}, which saw {saw}.",
             "It distinguishes the sides by something other than membership.",
             "Look at what differs between the sides without a model: length, topic, labels, gaps.",
         )
     if within_margin(ends):
-        return CheckFinding(check, "passed", f"{auc_text} {place}: chance, as it must.")
+        return finding("passed", f"{auc_text} {place}: chance, as it must.")
     largest = min(0.5, max(0.5 - ends.low, ends.high - 0.5))
-    return CheckFinding(
-        check,
+    return finding(
         "note",
         f"{auc_text} {place}: not farther from 0.5 than chance.",
         f"So few rows could miss a bias as large as {largest:.2f}.",

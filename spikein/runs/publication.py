@@ -117,13 +117,9 @@ def _is_published(folder: Path, record: RunRecord, new_record: RunRecord) -> boo
     """Return whether a run's folder equals the new one, is complete, and finds its store."""
     if (record.artifacts, record.digests) != (new_record.artifacts, new_record.digests):
         return False
-    if record.store and new_record.store:
-        present_store, new_store = record.store, new_record.store
-        if (
-            present_store.relative != new_store.relative
-            and present_store.absolute != new_store.absolute
-        ):
-            return False
+    old, new = record.store, new_record.store
+    if old and new and old.relative != new.relative and old.absolute != new.absolute:
+        return False
     try:
         require_files(folder, record.digests)
     except IntegrityError:

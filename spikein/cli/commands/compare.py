@@ -71,7 +71,6 @@ def _print_comparison(comparison: "RunComparison") -> None:
     from spikein.runs.comparison.page import sections, summary
 
     compared = comparison.names, comparison.origins, comparison.metrics
-    for sentence in summary(*compared):
-        say(sentence)
+    say(*summary(*compared))
     for section in sections(*compared):
         show_parts(section.parts)

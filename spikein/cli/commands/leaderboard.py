@@ -52,8 +52,7 @@ def leaderboard(
     if as_json:
         print_json({"benchmark": truth.content, "findings": findings.rows})
         return
-    for sentence in sentences(findings, truth):
-        say(sentence, style="bold")
+    say(*sentences(findings, truth), style="bold")
     for section in sections(findings):
         show_parts(section.parts)
     if page is not None:

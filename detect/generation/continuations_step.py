@@ -27,14 +27,8 @@ def build(context: StepContext, text_model: TextModel | None = None) -> None:
         text_model: queried instead of the step's model (see `asked_text_model`).
     """
     continued = _continue(context, read_examples(context.inputs["examples"]), text_model)
-    write_cost(
-        context.out,
-        MeasuredCost(
-            passes=sum(len(text.texts) for text in continued),
-            tokens_in=sum(text.tokens_in for text in continued),
-            tokens_out=sum(text.tokens_out for text in continued),
-        ),
-    )
+    passes = sum(len(text.texts) for text in continued)
+    write_cost(context.out, MeasuredCost.of_answers(passes, continued))
 
 
 def build_forgotten(context: StepContext) -> None:

@@ -49,11 +49,5 @@ def build(context: StepContext, text_model: TextModel | None = None) -> None:
             progress=lambda done, total: context.report(done, total, unit="prompts"),
         )
     write_guesses(context.out, ids, guesses)
-    write_cost(
-        context.out,
-        MeasuredCost(
-            passes=sum(len(text.wanted) for text in guesses),
-            tokens_in=sum(text.tokens_in for text in guesses),
-            tokens_out=sum(text.tokens_out for text in guesses),
-        ),
-    )
+    passes = sum(len(text.wanted) for text in guesses)
+    write_cost(context.out, MeasuredCost.of_answers(passes, guesses))

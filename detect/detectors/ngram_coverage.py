@@ -17,7 +17,7 @@ from detect.access import Access
 from detect.detector import Detector
 from detect.detectors.prefix import each_written
 from detect.detectors.samia import SamiaParameters, sampled
-from detect.generation.continuations import Continued, ContinuationRequest
+from detect.generation.continuations import ContinuationRequest, Continued
 from detect.generation.text_overlap import covered_words
 from inject.settings import PositiveInt, Settings
 from inject.words import words_of

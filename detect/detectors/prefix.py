@@ -19,7 +19,7 @@ from detect.access import Access
 from detect.detector import Detector, Score, each_setting
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
-from detect.generation.continuations import Continued, ContinuationRequest, PromptLength, Unit
+from detect.generation.continuations import ContinuationRequest, Continued, PromptLength, Unit
 from detect.generation.text_overlap import (
     common_subsequence,
     repeats,

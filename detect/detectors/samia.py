@@ -18,7 +18,7 @@ from pydantic import Field
 from detect.access import Access
 from detect.detector import Detector
 from detect.detectors.prefix import each_written
-from detect.generation.continuations import Continued, ContinuationRequest, PromptLength
+from detect.generation.continuations import ContinuationRequest, Continued, PromptLength
 from detect.generation.text_overlap import compared_words, rouge_1_recall
 from inject.settings import PositiveFloat, PositiveInt, Settings
 

@@ -11,7 +11,7 @@ common words eventually occur.
 import zlib
 from decimal import Decimal
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -40,8 +40,8 @@ class SamiaParameters(Settings):
     """Seed of the sampling."""
 
 
-def sampled(parameters: SamiaParameters) -> ContinuationRequest:
-    """Return the request to the model."""
+def sampled(parameters: Any) -> ContinuationRequest:
+    """Return the request to the model, for parameters of `samia` or of `cdd`."""
     return ContinuationRequest(
         beginning=PromptLength("share", parameters.share),
         samples=parameters.samples,

@@ -69,9 +69,7 @@ def divide(text: str, at: PromptLength, ends: Sequence[int] | None) -> PromptSpl
     if at.unit == "tokens":
         return _at_token(text, int(at.amount), ends)
     stops = [word.end() for word in _WORD.finditer(text)]
-    count = int(at.amount)
-    if at.unit == "share":
-        count = math.floor(len(stops) * Fraction(at.amount))
+    count = math.floor(at.amount if at.unit != "share" else len(stops) * Fraction(at.amount))
     if not 1 <= count < len(stops):
         return f"{len(stops)} words are too few to divide at {at}"
     stop = stops[count - 1]

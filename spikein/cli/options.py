@@ -59,6 +59,14 @@ def folder_path(text: str | Path) -> Path:
     return Path(text)
 
 
+def page_path(text: str | Path) -> Path:
+    """Return the path of a page; refuse one that cannot be written, before any work is done."""
+    from spikein.store.filesystem import check_file
+
+    check_file(Path(text))
+    return Path(text)
+
+
 ExperimentFile = Annotated[
     Path,
     argument(
@@ -108,7 +116,8 @@ RunStore = Annotated[
 ]
 AsJson = Annotated[bool, option("--json", "Print only one JSON object.")]
 PageFile = Annotated[
-    Path | None, option("--out FILE", "Write a page, one self-contained HTML file.")
+    Path | None,
+    option("--out FILE", "Write a page, one self-contained HTML file.", parser=page_path),
 ]
 
 STORE = Path("store")

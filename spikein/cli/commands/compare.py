@@ -34,10 +34,7 @@ def compare(
       spikein compare a b --json | jq '.metrics[] | select(.dataset == "all")'
     """
     from spikein.api.comparison import compare_runs, write_comparison
-    from spikein.store.filesystem import check_file
 
-    if out is not None:
-        check_file(out)
     comparison = compare_runs(first, second, runs=runs)
     page = None if out is None else write_comparison(out, comparison)
     if as_json:

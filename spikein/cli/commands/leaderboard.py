@@ -43,10 +43,7 @@ def leaderboard(
     """
     from analysis.leaderboard.page import sections, sentences, write_page
     from spikein.api.leaderboard import leaderboard as rank
-    from spikein.store.filesystem import check_file
 
-    if out is not None:
-        check_file(out)
     findings, truth = rank(folder, bench, labels=labels)
     page = None if out is None else write_page(out, findings, truth)
     if as_json:

@@ -110,10 +110,7 @@ def validate(
     from detect.ground_truth.hub_bundle import is_address
     from spikein.api.ground_truth import validate as judge
     from spikein.api.leaderboard import BENCHMARK, submit
-    from spikein.store.filesystem import check_file
 
-    if out is not None:
-        check_file(out)
     references = detectors or []
     submissions: list[Path] = []
     if bench:

@@ -37,14 +37,6 @@ class MeasuredCost:
     scoring_seconds: Mapping[str, float] = field(default_factory=dict)
     """For a scores step: seconds by detector, all its settings together."""
 
-    @classmethod
-    def of_answers(cls, passes: int, answered: Sequence[Any]) -> "MeasuredCost":
-        """Return the cost of answers, which have `tokens_in` and `tokens_out` each."""
-        tokens_in, tokens_out = (
-            sum(getattr(each, name) for each in answered) for name in ("tokens_in", "tokens_out")
-        )
-        return cls(passes=passes, tokens_in=tokens_in, tokens_out=tokens_out)
-
 
 def write_cost(folder: Path, cost: MeasuredCost) -> None:
     """Write `cost.json` into a step's folder."""

@@ -210,9 +210,7 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
     Raises:
         InputError: a damaged file, or one by a version with fewer columns of token statistics.
     """
-    path = folder / PACKED_FILE
-    if not path.is_file():
-        path = folder / STATISTICS_FILE
+    path = folder / (PACKED_FILE if (folder / PACKED_FILE).is_file() else STATISTICS_FILE)
     result: dict[str, TokenStatistics] = {}
     with named_errors(path):
         for batch in _batches(path):

@@ -66,12 +66,9 @@ def request_of(parameters: InfoProbeParameters) -> GuessRequest:
     """Return the request to the model."""
     thresholds = {"prob": parameters.log_probability, "rank": float(parameters.rank), "person": 0.0}
     return GuessRequest(
+        **parameters.model_dump(include={"prompt", "filtered", "limit", "max_tokens"}),
         method=parameters.select,
-        prompt=parameters.prompt,
-        filtered=parameters.filtered,
-        limit=parameters.limit,
         threshold=thresholds[parameters.select],
-        max_tokens=parameters.max_tokens,
         candidates="words" if parameters.select == "person" else parameters.candidates,
     )
 

@@ -42,13 +42,8 @@ class SamiaParameters(Settings):
 
 def sampled(parameters: Any) -> ContinuationRequest:
     """Return the request to the model, for parameters of `samia` or of `cdd`."""
-    return ContinuationRequest(
-        beginning=PromptLength("share", parameters.share),
-        samples=parameters.samples,
-        temperature=parameters.temperature,
-        top_k=parameters.top_k,
-        seed=parameters.seed,
-    )
+    sampling = parameters.model_dump(include={"samples", "temperature", "top_k", "seed"})
+    return ContinuationRequest(beginning=PromptLength("share", parameters.share), **sampling)
 
 
 def recall(written: str, remainder: str, *, compressed: bool) -> float:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
+from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions, token_sums
 from inject.errors import InputError
 from inject.tables import record_table
 
@@ -235,8 +235,7 @@ def _join_continued(split: PromptSplit, written: Sequence[Completion]) -> Contin
         beginning=split.beginning,
         rest=split.rest,
         texts=tuple(completion.text for completion in written),
-        tokens_in=sum(completion.tokens_in for completion in written),
-        tokens_out=sum(completion.tokens_out for completion in written),
+        **token_sums(written),
     )
 
 

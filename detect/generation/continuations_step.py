@@ -13,7 +13,7 @@ from detect.generation.continuations import (
 )
 from detect.target_identity import MeasuredCost, write_cost
 from detect.targets.asked_text_model import asked_text_model
-from detect.targets.text_model import TextModel
+from detect.targets.text_model import TextModel, token_sums
 from inject.examples.example import Example, read_examples
 from inject.examples.forget_set import forgotten_rows
 from inject.step import StepContext
@@ -28,7 +28,7 @@ def build(context: StepContext, text_model: TextModel | None = None) -> None:
     """
     continued = _continue(context, read_examples(context.inputs["examples"]), text_model)
     passes = sum(len(text.texts) for text in continued)
-    write_cost(context.out, MeasuredCost.of_answers(passes, continued))
+    write_cost(context.out, MeasuredCost(passes=passes, **token_sums(continued)))
 
 
 def build_forgotten(context: StepContext) -> None:

@@ -176,7 +176,7 @@ def placed_rows(pattern: str, settings: RowSettings) -> Iterator[PlacedRow]:
 
 
 def _is_json_lines(path: Path) -> bool:
-    first = next(filter(str.strip, read_lines(path, "examples")), "")
+    first = next((line for line in read_lines(path, "examples") if line.strip()), b"")
     with suppress(ValueError, RecursionError):
         return isinstance(json.loads(first), dict)
     return False
@@ -344,17 +344,16 @@ def read_held_out_file(
 
 def row_example(rows: LabelledRows, at: int, **own: Any) -> Example:
     """Return a row as an example; `own` has its id, and other values than the row's."""
-    return Example(
-        **{
-            "dataset": "",
-            "source_id": own["example_id"],
-            "group": rows.groups[at] if rows.groups else rows.texts[at],
-            "text": rows.texts[at],
-            "paraphrases": rows.paraphrases[at] if rows.paraphrases else (),
-            "side": "member" if rows.labels and rows.labels[at] else "nonmember",
-            **own,
-        }
-    )
+    values: dict[str, Any] = {
+        "dataset": "",
+        "source_id": own["example_id"],
+        "group": rows.groups[at] if rows.groups else rows.texts[at],
+        "text": rows.texts[at],
+        "paraphrases": rows.paraphrases[at] if rows.paraphrases else (),
+        "side": "member" if rows.labels and rows.labels[at] else "nonmember",
+        **own,
+    }
+    return Example(**values)
 
 
 def _normalise(text: str) -> str:

@@ -120,11 +120,10 @@ def _is_published(folder: Path, record: RunRecord, new_record: RunRecord) -> boo
     old, new = record.store, new_record.store
     if old and new and old.relative != new.relative and old.absolute != new.absolute:
         return False
-    try:
+    with suppress(IntegrityError):
         require_files(folder, record.digests)
-    except IntegrityError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _record(hidden: Path, name: str, before: RunRecord | None, built: bool) -> RunRecord:
@@ -219,10 +218,9 @@ def setting_changes(earlier: Path, now: Path) -> list[SettingChange]:
 
 
 def _read(path: Path) -> Any:
-    try:
+    with suppress(InputError):
         return with_current_keys(read_document(path), notes=False).values
-    except InputError:
-        return {}
+    return {}
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:

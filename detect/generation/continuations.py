@@ -69,7 +69,8 @@ def divide(text: str, at: PromptLength, ends: Sequence[int] | None) -> PromptSpl
     if at.unit == "tokens":
         return _at_token(text, int(at.amount), ends)
     stops = [word.end() for word in _WORD.finditer(text)]
-    count = math.floor(at.amount if at.unit != "share" else len(stops) * Fraction(at.amount))
+    share = Fraction(at.amount) if at.unit == "share" else None
+    count = int(at.amount) if share is None else math.floor(len(stops) * share)
     if not 1 <= count < len(stops):
         return f"{len(stops)} words are too few to divide at {at}"
     stop = stops[count - 1]

@@ -59,12 +59,13 @@ def folder_path(text: str | Path) -> Path:
     return Path(text)
 
 
-def page_path(text: str | Path) -> Path:
+def page_path(path: Path | None) -> Path | None:
     """Return the path of a page; refuse one that cannot be written, before any work is done."""
     from spikein.store.filesystem import check_file
 
-    check_file(Path(text))
-    return Path(text)
+    if path is not None:
+        check_file(path)
+    return path
 
 
 ExperimentFile = Annotated[
@@ -117,7 +118,7 @@ RunStore = Annotated[
 AsJson = Annotated[bool, option("--json", "Print only one JSON object.")]
 PageFile = Annotated[
     Path | None,
-    option("--out FILE", "Write a page, one self-contained HTML file.", parser=page_path),
+    option("--out FILE", "Write a page, one self-contained HTML file.", callback=page_path),
 ]
 
 STORE = Path("store")

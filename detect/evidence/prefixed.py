@@ -54,11 +54,10 @@ def read_shots(folder: Path) -> dict[str, Shots]:
     values = json.loads((folder / SHOTS_FILE).read_text())
     return {
         name: Shots(
-            texts=tuple(entry["texts"]),
-            ids=tuple(entry["ids"]),
-            separator=tuple(entry["separator"]),
-            groups=tuple(entry["groups"]),
-            too_long=entry["too_long"],
+            **{
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in entry.items()
+            }
         )
         for name, entry in values.items()
     }
@@ -74,7 +73,6 @@ class Prefixed(Need):
     """Index of the first shot among the dataset's texts in their random order."""
     known: Literal["nonmembers", "members"] = "nonmembers"
     """Held-out rows, which no model saw, or known members of the split `tune`."""
-    asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
     parts: ClassVar[Mapping[str, str]] = {"shots": r"(behind|shots)-.*"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {SHOTS_FILE: ("texts", "ids", "separator")}

@@ -168,19 +168,15 @@ def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
     installed = find_dataset(contaminant.dataset)
     dataset: Dataset = installed.value
     options = checked_options(dataset, contaminant.options)
+    own = {"name", "split", "fields", "members", "nonmembers", "stratify"}
     return {
+        **contaminant.model_dump(include=own),
         "dataset": dataset.name,
         **({"plugin": installed.digest} if installed.digest else {}),
-        "name": contaminant.name,
         "files": _files_identity(contaminant.path) if contaminant.path is not None else [],
         "hub": hub_commits(contaminant),
-        "split": contaminant.split,
-        "fields": contaminant.fields,
         "templates": list(templates(contaminant)),
-        "members": contaminant.members,
-        "nonmembers": contaminant.nonmembers,
         **({"held_out": contaminant.held_out} if contaminant.held_out else {}),
-        "stratify": contaminant.stratify,
         "options": {
             name: value for name, value in options.items() if name not in dataset.unidentified
         },

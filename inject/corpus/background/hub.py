@@ -51,12 +51,7 @@ class HubSource(Settings):
             Unreachable: the hub gives no answer; a plan continues (`inject.hub.resolver`).
             InputError: no such dataset or revision on the hub, which was reached.
         """
-        common = {
-            "kind": self.kind,
-            "config": self.config,
-            "split": self.split,
-            "field": self.field,
-        }
+        common = self.model_dump(include={"kind", "config", "split", "field"})
         folder = self._folder()
         if folder is not None:
             return {**common, "files": _folder_identity(folder)}

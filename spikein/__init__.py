@@ -82,10 +82,51 @@ if TYPE_CHECKING:
 
     __version__: str
 
+_MODULES = {
+    "analysis.any_scores": ("auc_interval",),
+    "analysis.correction.user_file": ("CorrectedScore",),
+    "analysis.intervals.estimate": ("Estimate",),
+    "analysis.validate.validation": ("Validation",),
+    "detect.access": ("Access",),
+    "detect.detector": ("Column", "Detector", "NoParameters", "Score", "each_example", "one_score"),
+    "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
+    "detect.ground_truth.ground_truth": ("GroundTruth", "ScoredModel"),
+    "detect.evidence.frequency": ("Frequency",),
+    "detect.evidence.membership": ("Shadows", "Sides"),
+    "detect.evidence.needs": ("Need",),
+    "detect.evidence.views": ("Reference", "View"),
+    "detect.settings": ("ScoringPolicy",),
+    "spikein.scoring.options": ("ScoringOptions",),
+    "detect.token_frequency": ("TokenFrequency",),
+    "detect.token_statistics": ("TemperedStatistics", "TokenStatistics"),
+    "inject.corpus.background.document": ("Document", "Skipped", "Source"),
+    "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
+    "inject.examples.datasets.source": ("Dataset", "DatasetSource"),
+    "inject.examples.example": ("Row",),
+    "inject.reading.row_parsers": ("PlacedRow",),
+    "inject.reading.rows": ("files_identity", "read_rows"),
+    "inject.settings": ("Settings",),
+    "spikein.api.correction": ("Correction", "correct"),
+    "spikein.api.finished_run": ("Run", "load_run"),
+    "spikein.api.ground_truth": ("bundle", "load_bundle", "validate"),
+    "spikein.api.plan": ("PlanResult", "PlanRow", "plan"),
+    "spikein.api.run": ("RunResult", "run"),
+    "spikein.api.text_scores": ("ScoredTexts", "score_texts"),
+    "spikein.api.unlearning_audit": ("UnlearningAudit", "audit_unlearning"),
+    "spikein.config.load": ("CheckedExperiment",),
+    "spikein.config.schema": ("Experiment",),
+    "spikein.estimates.training": ("Hardware",),
+    "spikein.executors": ("Executor", "GraphRun", "RunReport", "start_graph"),
+    "inject.step": ("Step",),
+    "spikein.pipeline.graph": ("Graph",),
+    "spikein.progress": ("Progress",),
+    "spikein.store.store": ("Store",),
+    "train.unlearn.batch": ("FedTexts", "UnlearningBatch"),
+    "train.unlearn.method": ("MethodSettings", "UnlearningMethod"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
 if not TYPE_CHECKING:  # or a type checker would accept every name
-    # The block above is also read as text, so that every name is written once.
-    _WORDS = [line.split() for line in __loader__.get_source(__name__).splitlines()]
-    _HOMES = {words[-1]: words[1] for words in _WORDS if words[:1] == ["from"] and "as" in words}
     __all__ = sorted([*_HOMES, "__version__"])
 
     def __getattr__(name: str) -> Any:
@@ -106,5 +147,6 @@ if not TYPE_CHECKING:  # or a type checker would accept every name
         suggestion = f". Did you mean {close[0]!r}?" if close else ""
         raise AttributeError(f"module 'spikein' has no attribute {name!r}{suggestion}")
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_HOMES, "__version__"})
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, "__version__"})

@@ -96,18 +96,22 @@ def benchmark(
     read: Callable[[PlacedRow, Options], Row | None],
     *,
     name: str,
+    summary: str,
+    template: str,
     hub: HubDataset,
+    paraphrases: bool = False,
     options: type[Options] = NoOptions,  # type: ignore[assignment]
-    **fields: Any,
 ) -> Dataset:
     """Return the dataset whose rows are one each of a file's, or of the hub's.
 
     Args:
         read: from a raw row and the options to a row; None leaves it out.
-        name: as of `Dataset`.
+        name: as of `Dataset`, and so are `summary`, `template`, `paraphrases` and `options`.
+        summary: see there.
+        template: see there.
         hub: the place on the hub.
-        options: as of `Dataset`.
-        fields: further ones of `Dataset`, such as `summary` and `template`.
+        paraphrases: see there.
+        options: see there.
     """
 
     def rows(source: DatasetSource) -> Iterator[Row]:
@@ -117,7 +121,15 @@ def benchmark(
             if row is not None:
                 yield row
 
-    return Dataset(name=name, rows=rows, hub=hub.id, options=options, **fields)
+    return Dataset(
+        name=name,
+        summary=summary,
+        template=template,
+        rows=rows,
+        hub=hub.id,
+        paraphrases=paraphrases,
+        options=options,
+    )
 
 
 def placed_rows(source: DatasetSource, hub: HubDataset, *, purpose: str) -> Iterator[PlacedRow]:

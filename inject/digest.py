@@ -13,6 +13,8 @@ from typing import Any
 
 from inject.bounded_files import open_regular
 
+_BLOCK = 1 << 20
+
 
 def canonical(value: Any) -> str:
     """Return the one JSON text of a value made of None, bool, int, float, str, list, dict.
@@ -36,13 +38,16 @@ def text_digest(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 (hex) of a file's content, read in blocks.
+    """Return the SHA-256 (hex) of a file's content, read in blocks of 1 MiB.
 
     Raises:
         InputError: not a regular file (a pipe would never end), or cannot be read.
     """
+    state = hashlib.sha256()
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while block := file.read(_BLOCK):
+            state.update(block)
+    return state.hexdigest()
 
 
 def plain_values(value: Any, place: str = "$") -> Any:
@@ -55,7 +60,9 @@ def plain_values(value: Any, place: str = "$") -> Any:
     Raises:
         TypeError: as `canonical` does; names the place inside the value.
     """
-    if value is None or isinstance(value, bool | str) or type(value) is int:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if type(value) is int:
         return value
     if type(value) is float:
         if not math.isfinite(value):

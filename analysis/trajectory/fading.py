@@ -96,7 +96,12 @@ class Placed(NamedTuple):
 
     def among(self, which: Mask) -> "Placed":
         """Return some of the members."""
-        return self._make([*(column[which] for column in self[:4]), *self[4:]])
+        return self._replace(
+            rows=self.rows[which],
+            last=self.last[which],
+            doublings=self.doublings[which],
+            scores=self.scores[which],
+        )
 
 
 Checkpoints = Sequence[PreparedCheckpoint]

@@ -54,10 +54,11 @@ def read_shots(folder: Path) -> dict[str, Shots]:
     values = json.loads((folder / SHOTS_FILE).read_text())
     return {
         name: Shots(
-            **{
-                key: tuple(value) if isinstance(value, list) else value
-                for key, value in entry.items()
-            }
+            texts=tuple(entry["texts"]),
+            ids=tuple(entry["ids"]),
+            separator=tuple(entry["separator"]),
+            groups=tuple(entry["groups"]),
+            too_long=entry["too_long"],
         )
         for name, entry in values.items()
     }

@@ -44,7 +44,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file a second name; copy it if the file system has no links."""
+    """Link a file to another place; copy it if the file system has no links."""
     try:
         os.link(source, target)
     except OSError:

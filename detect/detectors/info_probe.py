@@ -98,13 +98,13 @@ def each_guess(
     """
 
     def columns(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
-        guesses = [(setting, request(setting)) for setting in settings]
+        requests = [(setting, request(setting)) for setting in settings]
         return [
             Column(
-                [score(row, setting) for row in evidence.guesses[asked]],
-                (_note(evidence.guesses[asked], asked.prompt),),
+                [score(row, setting) for row in evidence.guesses[guess_request]],
+                (_note(evidence.guesses[guess_request], guess_request.prompt),),
             )
-            for setting, asked in guesses
+            for setting, guess_request in requests
         ]
 
     return {

@@ -37,7 +37,7 @@ def variants(work: PreparedCohort) -> dict[str, PreparedCohort]:
 
 
 def with_selections(rows: Iterable[Row], selections: Sequence[str]) -> list[Row]:
-    """Return rows of a setting once for each selection that it stands for."""
+    """Return the rows of a setting once for each of its selections."""
     listed = list(rows)
     return [{**row, "selection": selection} for selection in selections for row in listed]
 

@@ -185,7 +185,7 @@ def _fit_datasets(
         x: the position of each.
         place: of the lines.
         start: the least x that has a meaning.
-        why: there is no line; empty if there may be.
+        why: the reason why no line is fitted; empty to fit one.
     """
     cohort, factor, detector, setting = place
     for dataset, aucs in study.by_dataset(numbers):

@@ -119,7 +119,7 @@ def loss_finding(subject: CheckedSetting) -> CheckFinding:
     finding = partial(CheckFinding, "loss")
     models = subject.models
     if any(TEXT not in model.evidence.statistics for model in models):
-        return finding("note", "There are no statistics to compute a loss from.")
+        return finding("note", "A loss cannot be computed without statistics.")
     tables = [model.evidence.statistics[TEXT] for model in models]
     losses = [
         np.array([mean_log_probability(row) if len(row) else np.nan for row in table])

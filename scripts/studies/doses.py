@@ -5,10 +5,8 @@ the interval of Student's t over the jackknife of seeds (`analysis.studies.contr
 `data/doses-NAME.csv` and `images/doses-NAME.png`, NAME being that of the run. Takes seconds.
 """
 
-import argparse
 from collections.abc import Iterator, Sequence
 from math import ceil, isfinite, log2
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from analysis.page.drawing.picture import png_bytes, svg_file
 from analysis.studies.contrasts import dose_by_seed, effect_over_seeds
 from analysis.unit import Dot
 from scripts.studies.dose_law import Line, write_csv
-from scripts.studies.run_cells import arm_cells, sized_arms
+from scripts.studies.run_cells import arm_cells, read_arguments, sized_arms
 from spikein.api.finished_run import Run, load_run
 
 TABLE = "Copies at AUC 0.75"
@@ -77,15 +75,9 @@ def _text(value: float | str, low: float | str, high: float | str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the copies of every arm."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("run", help="name or folder of a finished run")
-    parser.add_argument("--detectors", default="min_k,reference", help="with commas")
-    parser.add_argument("--into", type=Path, help="folder for data/, such as docs")
-    options = parser.parse_args(arguments)
+    options = read_arguments(__doc__, arguments)
     run = load_run(options.run)
-    lines = [*dose_lines(run, options.detectors.split(","))]
+    lines = [*dose_lines(run, options.detectors)]
     for _, detector, arm, *ends in lines:
         print(f"{detector}, {arm}: {_text(*ends)}")
     if options.into is not None:

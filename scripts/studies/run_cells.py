@@ -4,10 +4,12 @@ Only the run's folder is read, except for the time of scoring, which is in the s
 those of default settings on `test` rows; non-members are the withheld side.
 """
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import isclose
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -52,6 +54,18 @@ class SizedArm:
             self.parameters, parameters, rel_tol=_SAME_SIZE
         )
         return same_size and isclose(self.rate, rate, rel_tol=1e-6)
+
+
+def read_arguments(description: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return `run`, the list of `detectors`, and `into`, the folder for tables or None."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", help="name or folder of a finished run")
+    names = {"type": lambda text: text.split(","), "default": ["min_k", "reference"]}
+    parser.add_argument("--detectors", help="with commas", **names)
+    parser.add_argument("--into", type=Path, help="folder for data/ and images/, such as docs")
+    return parser.parse_args(arguments)
 
 
 def sized_arms(run: Run) -> list[SizedArm]:

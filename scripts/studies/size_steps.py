@@ -8,10 +8,8 @@ probits within each seed, reported as a change from AUC 0.70, with Student's t o
 them are one family (Bonferroni). Takes seconds.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from analysis.page.sections.claims import effects_picture
 from analysis.studies.claims import Effect
 from analysis.studies.contrasts import effect_over_seeds, from_reported, probits
 from scripts.studies.dose_law import Line, write_csv
-from scripts.studies.run_cells import scored_rows, sized_arms
+from scripts.studies.run_cells import read_arguments, scored_rows, sized_arms
 from spikein.api.experiment import read
 from spikein.api.finished_run import Run, load_run
 from spikein.config.design_rows import Rows, design_rows, log_columns
@@ -94,15 +92,9 @@ def reading_lines(run: Run, detectors: Sequence[str]) -> Iterator[Line]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the readings."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("run", help="name or folder of a finished run")
-    parser.add_argument("--detectors", default="min_k,reference", help="with commas")
-    parser.add_argument("--into", type=Path, help="folder for data/, such as docs")
-    options = parser.parse_args(arguments)
+    options = read_arguments(__doc__, arguments)
     run = load_run(options.run)
-    lines = [*reading_lines(run, options.detectors.split(","))]
+    lines = [*reading_lines(run, options.detectors)]
     for _, detector, name, *ends in lines:
         texts = [f"{end:+.3f}" if isinstance(end, float) else end for end in ends]
         print(f"{detector}, {name}: {' '.join(texts)}")

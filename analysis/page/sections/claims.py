@@ -74,7 +74,7 @@ def effects_picture(rows: Sequence[Row], names: Names) -> Picture | None:
             "n_members": row["members_per_seed"],
             "n_nonmembers": row["nonmembers_per_seed"],
         },
-        bold=lambda row: not row["low"] <= 0 <= row["high"],
+        bold=lambda row: row["low"] > 0 or row["high"] < 0,
     )
     return picture(
         "claims",

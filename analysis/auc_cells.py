@@ -100,9 +100,7 @@ class PreparedCohort:
     def sides(self, column: DetectorColumn) -> tuple[Mask, Mask]:
         """Return the members and the non-members that a column is measured on."""
         used = [
-            np.any([rows.rows(column) for rows in compared.values()], axis=0)
-            if compared
-            else np.zeros(len(arm.examples), dtype=bool)
+            np.any([np.zeros_like(arm.test), *(c.rows(column) for c in compared.values())], axis=0)
             for arm, compared in zip(self.loaded, self.compared, strict=True)
         ]
         inside, outside = compared_sides(self.rows.member, self.copies, self.settings)
@@ -118,10 +116,9 @@ def _cells(loaded: Sequence[LoadedArm], settings: AnalysisSettings) -> list[Copi
     if any(arm.arm.copies is None for arm in loaded):
         return [EVERY_MEMBER]
     counts = [count for arm in loaded for count in arm.copies[arm.member & arm.test].tolist()]
+    least = 1 if settings.zero_copies == "nonmember" else 0
     cells = copies_cells(counts, high_copies=settings.high_copies)
-    if settings.zero_copies == "nonmember":
-        cells = [cell for cell in cells if cell.high > 0]
-    return cells
+    return [cell for cell in cells if cell.high >= least]
 
 
 def cohort_rows(loaded: Sequence[LoadedArm]) -> Rows:

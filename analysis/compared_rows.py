@@ -71,17 +71,13 @@ def missing_scores(
         return None
     lost, others_lost = int((missing & member).sum()), int((missing & ~member).sum())
     counts = [[lost, inside - lost], [others_lost, outside - others_lost]]
-    return MissingScores(
-        detector,
-        setting,
-        inside,
-        lost,
-        outside,
-        others_lost,
-        float(fisher_exact(counts)[1]),
-        _auc(np.where(missing, np.where(member, -np.inf, np.inf), scores), member),
-        _auc(np.where(missing, np.where(member, np.inf, -np.inf), scores), member),
+    p_value = float(fisher_exact(counts)[1])
+    lowest, highest = (
+        _auc(np.where(missing, np.where(member, end, -end), scores), member)
+        for end in (-np.inf, np.inf)
     )
+    missed = (inside, lost, outside, others_lost)
+    return MissingScores(detector, setting, *missed, p_value, lowest, highest)
 
 
 def _auc(scores: Floats, member: Mask) -> float:
@@ -98,13 +94,6 @@ class Failure(NamedTuple):
     rows: int
 
 
-class SeparateSetting(NamedTuple):
-    """A setting on separate rows, and the number of test rows that it could not score."""
-
-    column: DetectorColumn
-    failed: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class UnscoredRows:
     """The rows that left the comparison in one dataset of one arm."""
@@ -118,8 +107,8 @@ class UnscoredRows:
     """Test rows that left every comparison."""
     reasons: tuple[Failure, ...]
     """The reasons for missing scores, most frequent first."""
-    apart: tuple[SeparateSetting, ...]
-    """Settings compared on their own rows, and how many rows each could not score."""
+    apart: tuple[tuple[DetectorColumn, int], ...]
+    """Settings compared on their own rows, and how many test rows each could not score."""
     missing: tuple[MissingScores, ...] = ()
     """Of each setting that could not score some row: by side, with a test and both extremes."""
 
@@ -164,7 +153,7 @@ def compare_rows(
     in_dataset = arm.test & (arm.dataset == dataset)
     n_rows, common = int(in_dataset.sum()), in_dataset.copy()
     own: dict[DetectorColumn, Mask] = {}
-    apart: list[SeparateSetting] = []
+    apart: list[tuple[DetectorColumn, int]] = []
     failures: set[tuple[int, str, str]] = set()
     for column in columns:
         without_score = in_dataset & ~np.isfinite(arm.scores[:, arm.index[column]])
@@ -174,7 +163,7 @@ def compare_rows(
         failed = int(without_score.sum())
         if failed > settings.max_unscored * n_rows:
             own[column] = in_dataset & ~without_score
-            apart.append(SeparateSetting(column, failed))
+            apart.append((column, failed))
         else:
             common &= ~without_score
     counted = Counter((detector, reason) for _, detector, reason in sorted(failures))

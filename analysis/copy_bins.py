@@ -163,7 +163,7 @@ def passage_sentences(metrics: pa.Table) -> list[str]:
             means_by_dataset.setdefault(dataset, {}).setdefault(copies, set()).add(mean)
     sentences = []
     for dataset, cells in means_by_dataset.items():
-        if any(max(means) > _largest_count(label) for label, means in cells.items()):
+        if any(max(means) > int(label.split("-")[-1]) for label, means in cells.items()):
             labels = sorted(cells, key=copies_order)
             by_dose = "; ".join(f"{label}: {_range(cells[label])}" for label in labels)
             sentences.append(
@@ -171,11 +171,6 @@ def passage_sentences(metrics: pa.Table) -> list[str]:
                 f"a member's own copies, the mean number of copies with its passage: {by_dose}."
             )
     return sentences
-
-
-def _largest_count(label: str) -> int:
-    """Return the largest count of a label such as `4` or `5-8`."""
-    return int(label.rsplit("-", 1)[-1]) if "-" in label else copies_start(label)
 
 
 def _range(means: set[float]) -> str:

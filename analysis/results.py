@@ -51,7 +51,14 @@ from analysis.selection.tuning import (
 from analysis.settings import AnalysisSettings
 from analysis.studies.verdicts import QUESTION as CLAIMS
 from analysis.studies.verdicts import StudyClaims, claim_rows
-from analysis.tables import choice_rows, difference_rows, dose_rows, metric_rows, variants
+from analysis.tables import (
+    choice_rows,
+    difference_rows,
+    dose_rows,
+    metric_rows,
+    variants,
+    with_selections,
+)
 from analysis.trajectory.palimpsest import QUESTION as PALIMPSEST
 from analysis.trajectory.palimpsest import palimpsest_rows
 from detect.scores.table import SCORES_FILE, default_settings
@@ -188,15 +195,13 @@ def _measured_rows(
     measured = measure_columns(work, picked)
     adjusted = adjust_columns(work, measured, bases)
     for column, selections in picked.items():
-        raw = list(metric_rows(work, column, selections[0], measured[column]))
-        both = [*raw, *adjusted_metrics(work, adjusted, raw)]
-        for selection in selections:
-            metrics += _relabel_rows(both, selection)
+        raw = list(metric_rows(work, column, measured[column]))
+        metrics += with_selections([*raw, *adjusted_metrics(work, adjusted, raw)], selections)
     metrics += _control_rows(work, picked)
     for variant, part in variants(work).items():
         for column, column_metrics in measure_columns(part, picked).items():
-            for selection in picked[column]:
-                metrics += metric_rows(part, column, selection, column_metrics, variant=variant)
+            rows = metric_rows(part, column, column_metrics, variant=variant)
+            metrics += with_selections(rows, picked[column])
     comparison: tuple[Any, list[Row], list[Row]] | None = None
     for selection in ("default", "tuned"):
         columns = [column for column, names in picked.items() if selection in names]
@@ -204,17 +209,12 @@ def _measured_rows(
         tune = {column: values[column.detector] for column in columns}
         # Where no detector has a better setting than its default, one comparison serves both.
         if comparison is None or comparison[0] != (columns, tune):
-            gaps = list(difference_rows(work, columns, selection, measured, tune))
+            gaps = list(difference_rows(work, columns, measured, tune))
             gaps = [*gaps, *adjusted_differences(work, adjusted, gaps)]
-            comparison = (columns, tune), list(choice_rows(work, columns, selection, tune)), gaps
-        metrics += _relabel_rows(comparison[1], selection)
-        differences += _relabel_rows(comparison[2], selection)
+            comparison = (columns, tune), list(choice_rows(work, columns, tune)), gaps
+        metrics += with_selections(comparison[1], [selection])
+        differences += with_selections(comparison[2], [selection])
     return metrics, differences, list(dose_rows(work, shown_columns(picked), measured))
-
-
-def _relabel_rows(rows: Sequence[Row], selection: str) -> list[Row]:
-    """Return rows of settings that also represent another selection."""
-    return [{**row, "selection": selection} for row in rows]
 
 
 def _control_rows(
@@ -233,9 +233,9 @@ def _control_rows(
         if column not in picked and _scores_all(work, column)
     ]
     for column, column_metrics in measure_columns(work, columns).items():
-        for row in metric_rows(work, column, column.setting, column_metrics):
+        for row in metric_rows(work, column, column_metrics):
             if row["metric"] == AUC and row["copies"] == ALL:
-                yield row
+                yield {**row, "selection": column.setting}
 
 
 def _scores_all(work: PreparedCohort, column: DetectorColumn) -> bool:

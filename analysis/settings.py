@@ -22,7 +22,7 @@ class AnalysisSettings(Settings):
     """Highest expected share of non-members among flagged rows; the non-members of `tune` calibrate
     it."""
     zero_copies: Literal["apart", "nonmember"] = "apart"
-    """Members that drew no copy: a separate row (`0`), or counted as non-members."""
+    """Members that drew no copy: `apart`, in the row `0`, or each counted as a `nonmember`."""
     max_unscored: Share = 0.1
     """Share of a dataset's rows that a detector may fail to score: these rows leave every
     comparison; with more, the detector is compared on its own rows."""
@@ -35,14 +35,13 @@ class AnalysisSettings(Settings):
     high_copies: PositiveInt = 4
     """Members with at least this many copies also form one row, `4+`."""
     task_accuracy: bool = True
-    """Ask the base model, the arms and the clean twin the benchmarks' closed questions; scores are
-    corrected for contamination with the answers."""
+    """Ask base model, arms and clean twin the benchmarks' closed questions; the answers also
+    correct scores for contamination."""
     background_tokens: Annotated[int, Field(ge=0)] = 0
     """Tokens of held-out background whose loss is measured under base model and arms; 0 for none,
     as an imported corpus requires."""
     dataset_detectors: Literal["all"] | tuple[str, ...] = ("dataset_inference", "ensemble")
-    """Dataset-level detectors: `all`, or a list; `exchangeability` and `paraphrase_test` take
-    passes of the arms' models."""
+    """Dataset-level detectors: `all`, or a list."""
     shards: PositiveInt = 15
     """Parts of each dataset whose order `exchangeability` tests."""
     shuffles: PositiveInt = 25

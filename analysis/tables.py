@@ -36,27 +36,27 @@ def variants(work: PreparedCohort) -> dict[str, PreparedCohort]:
     }
 
 
+def with_selections(rows: Iterable[Row], selections: Sequence[str]) -> list[Row]:
+    """Return rows of a setting once for each selection that it stands for."""
+    listed = list(rows)
+    return [{**row, "selection": selection} for selection in selections for row in listed]
+
+
 def metric_rows(
-    work: PreparedCohort,
-    column: DetectorColumn,
-    selection: str,
-    measured: ColumnMetrics,
-    *,
-    variant: str = ALL,
+    work: PreparedCohort, column: DetectorColumn, measured: ColumnMetrics, *, variant: str = ALL
 ) -> Iterator[Row]:
-    """Yield the metric rows of one column under one selection.
+    """Yield the metric rows of one column, without its selection.
 
     Args:
         work: the cohort.
         column: the detector's setting.
-        selection: `default` or `tuned`.
         measured: of this work and column.
         variant: what the members' copies carried; `all` for all of them.
     """
     least = work.settings.min_members
     cells = {cell.label: cell for cell in work.cells}
     for (dataset, metric, copies), estimate in measured.cells.items():
-        row: Row = {**_head(work, column, selection, dataset), "variant": variant, "copies": copies}
+        row: Row = {**_head(work, column, dataset), "variant": variant, "copies": copies}
         if metric == TREND:
             if np.isfinite(estimate.value):
                 yield {**row, "metric": metric, **estimate.row()}
@@ -75,17 +75,13 @@ def metric_rows(
 
 
 def choice_rows(
-    work: PreparedCohort,
-    columns: Iterable[DetectorColumn],
-    selection: str,
-    tune: Mapping[DetectorColumn, float],
+    work: PreparedCohort, columns: Iterable[DetectorColumn], tune: Mapping[DetectorColumn, float]
 ) -> Iterator[Row]:
     """Yield what the best is chosen by.
 
     Args:
         work: the cohort.
         columns: of one selection.
-        selection: its name.
         tune: the AUC of each on the tuning rows; NaN if there is none.
     """
     members = sum(int((~a.test & a.member & (a.copies > 0)).sum()) for a in work.loaded)
@@ -94,14 +90,13 @@ def choice_rows(
     for column in columns:
         if np.isfinite(tune.get(column, nan)):
             value = Estimate(tune[column], nan, nan, "none: it is chosen by", **counts)
-            head = _head(work, column, selection, POOLED)
+            head = _head(work, column, POOLED)
             yield {**head, "variant": ALL, "copies": ALL, "metric": TUNE_AUC, **value.row()}
 
 
 def difference_rows(
     work: PreparedCohort,
     columns: Sequence[DetectorColumn],
-    selection: str,
     measured: Mapping[DetectorColumn, ColumnMetrics],
     tune: Mapping[DetectorColumn, float],
 ) -> Iterator[Row]:
@@ -112,7 +107,6 @@ def difference_rows(
     Args:
         work: the cohort.
         columns: of one selection.
-        selection: its name.
         measured: of each column.
         tune: the AUC of each on the tuning rows, by which the best is chosen.
     """
@@ -127,11 +121,8 @@ def difference_rows(
         shared = [
             column for column in columns if column.detector not in MODEL_FREE and column not in own
         ]
-        gap_of = paired_gaps(
-            {column: measured[column].auc for column in shared},
-            work.sample_name(dataset),
-            work.settings,
-        )
+        numbers = {column: measured[column].auc for column in shared}
+        gap_of = paired_gaps(numbers, work.sample_name(dataset), work.settings)
         for c, cell in enumerate(work.cells):
             if is_dose(cell.label):
                 continue
@@ -148,7 +139,7 @@ def difference_rows(
                         continue
                     gap = gap_of(column, other)[c].around(auc.value - aucs[other].value)
                     yield {
-                        **_head(work, column, selection, dataset),
+                        **_head(work, column, dataset),
                         "copies": cell.label,
                         "versus": other.detector,
                         "versus_setting": other.setting,
@@ -222,11 +213,8 @@ def _dose_pairs(work: PreparedCohort, aucs: Sequence[Estimate]) -> tuple[tuple[i
     return tuple(dict.fromkeys([*ends, *zip(doses[1:], doses, strict=False)]))
 
 
-def _head(
-    work: PreparedCohort, column: DetectorColumn, selection: str, dataset: str
-) -> dict[str, str]:
-    place = {"dataset": dataset, **column._asdict(), "selection": selection}
-    return {**work.cohort.place(), **place}
+def _head(work: PreparedCohort, column: DetectorColumn, dataset: str) -> Row:
+    return {**work.cohort.place(), "dataset": dataset, **column._asdict()}
 
 
 def _find_best(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from detect.access import AccessRefusedError, allowed_evidence, rebuilt
+from detect.access import Access, AccessRefusedError, allowed_evidence, rebuilt
 from detect.detector import Column, Detector, NoScores, Score, described, exact_number
 from detect.evidence import Evidence
 from detect.evidence.membership import Sides
@@ -92,7 +92,7 @@ def score_guarded(
 
     def scored(chosen: list[int]) -> list[Column] | InputError:
         part = allowed if len(chosen) == rows else allowed.take(chosen)
-        return _call(detector, part, settings, rows=len(chosen), protected=protected)
+        return _call(detector, part, settings, level, rows=len(chosen), protected=protected)
 
     all_rows = list(range(rows))
     whole = scored(all_rows)
@@ -126,6 +126,7 @@ def _call(
     detector: Detector,
     evidence: Evidence,
     settings: Sequence[Any],
+    level: Access,
     *,
     rows: int,
     protected: bool,
@@ -139,9 +140,6 @@ def _call(
     try:
         return _check_columns(detector.score(evidence, settings), len(settings), rows)
     except AccessRefusedError as error:
-        level = max(
-            (detector.access_with(setting) for setting in settings), default=detector.access
-        )
         return InputError(
             f"it reads {error.what}, which requires access to the target's {error.needed.label}; "
             f"its own level is {level.label!r}",

@@ -109,11 +109,12 @@ class DetectSettings(Settings):
     tune_share: Annotated[float, Field(ge=0, lt=1)] = 0.25
     """Share of the examples on which settings are chosen; results are reported on the rest."""
     bos: StartToken = "auto"
-    """Start token before each text; `auto`: as the tokenizer does."""
+    """Start token before each text: `auto` (as the tokenizer does), `always`, `never`."""
     score_first: ScoreFirst = "drop"
     """`drop` the first token, or score it after a `start_token`."""
     long: LongText = "window"
-    """Texts longer than the context: overlapping windows, the first tokens, or an error."""
+    """Texts longer than the context: overlapping windows (`window`), the first tokens (`truncate`),
+    or an `error`."""
     context: PositiveInt | None = None
     """Maximum tokens per window; by default the model's maximum."""
     inverse_temperatures: tuple[PositiveFloat, ...] = ()
@@ -123,8 +124,8 @@ class DetectSettings(Settings):
     """Model for `reference`: `base`, `twin` (the arm's clean twin), a path or a hub id; null
     disables it."""
     generate: bool = False
-    """Let models write texts for detectors of `all`, which is expensive; a named detector needs no
-    permission."""
+    """Let models write texts for detectors of `all`, which is expensive; named detectors may
+    anyway."""
     word_reference: str | None = None
     """Masked or causal model that finds surprising words for `info_probe`: a path or a hub id; null
     for that of `reference`."""
@@ -138,12 +139,13 @@ class DetectSettings(Settings):
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null disables it."""
     dtype: Dtype = "auto"
-    """Number format of the model: `auto` is float32 on a CPU, elsewhere that of the saved
-    weights; `8bit` and `4bit` quantise, and require bitsandbytes."""
+    """Number format of the model: `float32`, `bfloat16`, `float16`, `auto` (float32 on a CPU,
+    elsewhere that of the saved weights), or, with bitsandbytes, `8bit` or `4bit`."""
     batch_tokens: PositiveInt | None = None
     """Padded tokens in one batch; by default chosen for the device."""
     compile: CompileMode = "auto"
-    """Compile the reduction over the vocabulary; `auto`: if it saves time overall."""
+    """Compile the reduction over the vocabulary: `always`, `never`, or `auto`, if it saves time
+    overall."""
     device: str = "auto"
     """`auto`, `cpu`, `cuda`, `cuda:1`, `mps`."""
     device_map: DeviceMap = "none"

@@ -123,19 +123,9 @@ class TokenStatistics(_FormerNames):
 
 def unscored(reason: str) -> TokenStatistics:
     """Return the statistics of a text that cannot be scored, with the reason."""
-    integers, floats = np.zeros(0, np.int32), np.zeros(0, np.float32)
-    return TokenStatistics(
-        ids=integers,
-        log_probability=floats,
-        mean_log_prob=floats,
-        std_log_prob=floats,
-        entropy=floats,
-        rank=integers,
-        top_log_probability=floats,
-        top_id=integers,
-        offsets=np.zeros((0, 2), np.int32),
-        reason=reason,
-    )
+    arrays: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in _ARRAYS.items()}
+    arrays["offsets"] = np.zeros((0, 2), np.int32)
+    return TokenStatistics(**arrays, reason=reason)
 
 
 def scored_from(statistics: TokenStatistics, start: int) -> TokenStatistics:
@@ -220,9 +210,7 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
     Raises:
         InputError: a damaged file, or one by a version with fewer columns of token statistics.
     """
-    path = folder / PACKED_FILE
-    if not path.is_file():
-        path = folder / STATISTICS_FILE
+    path = folder / (PACKED_FILE if (folder / PACKED_FILE).is_file() else STATISTICS_FILE)
     result: dict[str, TokenStatistics] = {}
     with named_errors(path):
         for batch in _batches(path):

@@ -43,6 +43,14 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Link a file to another place; copy it if the file system has no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def cache_folder() -> Path:
     """Return `$SPIKEIN_CACHE`, else `$XDG_CACHE_HOME/spikein`, else `~/.cache/spikein`."""
     if own := os.environ.get("SPIKEIN_CACHE"):

@@ -28,7 +28,7 @@ class TokenizerTraining(Settings):
     """Train a byte-level BPE tokenizer on the corpus sources."""
 
     vocab_size: Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=LARGEST_VOCABULARY)]
-    """Size of the vocabulary with the end token: 257 (all bytes and the end token) to 1,048,576."""
+    """Size of the vocabulary: 257 (all bytes and the end token) to 1,048,576."""
 
 
 class ModelSettings(Settings):
@@ -42,7 +42,7 @@ class ModelSettings(Settings):
     tokenizer: TokenizerTraining | str | None = None
     """`{vocab_size: N}`, or a path or hub id; optional with `pretrained`, which has its own."""
     revision: str | None = None
-    """Branch, tag or commit of the hub repository."""
+    """Branch, tag or commit on the hub; by default the newest."""
     trust_remote_code: bool = False
     """Run Python code from the model's repository; only for authors you trust."""
 
@@ -120,7 +120,7 @@ class TrainSettings(Settings):
     lr: PositiveFloat = 1.0e-4
     """Peak learning rate of AdamW (default: Min-K% Prob, section 6)."""
     schedule: Schedule = "constant"
-    """Learning rate after warm-up; `cosine` and `linear` fall towards zero."""
+    """Learning rate after warm-up: `constant`, or falling towards zero (`cosine`, `linear`)."""
     warmup: Share = 0.0
     """Share of the optimiser steps with a linearly rising learning rate."""
     epochs: PositiveInt = 1
@@ -130,15 +130,15 @@ class TrainSettings(Settings):
     batch_tokens: PositiveInt = 4096
     """Tokens of one optimiser step; a multiple of `context`."""
     weight_decay: NonNegativeFloat = 0.1
-    """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
+    """Decoupled weight decay of matrices and embeddings."""
     betas: tuple[Beta, Beta] = (0.9, 0.95)
     """Decay rates of AdamW's two moment estimates."""
     max_grad_norm: PositiveFloat | None = 1.0
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
-    """Arithmetic of the forward pass, part of the model's identity; weights stay float32. `auto`:
-    bfloat16 if the GPU supports it, else float32; `fastest`: also on processors with avx512_bf16 or
-    amx_bf16."""
+    """Arithmetic of the forward pass, part of the model's identity; weights remain float32.
+    `float32`, `bfloat16`, `auto` (bfloat16 if the GPU supports it), or `fastest` (also on
+    processors with avx512_bf16 or amx_bf16)."""
     checkpoints: CheckpointSettings | None = None
     """Intermediate models to keep and score."""
 
@@ -188,7 +188,7 @@ class BaseSettings(Settings):
     batch_tokens: PositiveInt | None = None
     """Tokens of one optimiser step; null uses that of `train`."""
     weight_decay: NonNegativeFloat = 0.1
-    """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
+    """Decoupled weight decay of matrices and embeddings."""
     betas: tuple[Beta, Beta] = (0.9, 0.95)
     """Decay rates of AdamW's two moment estimates."""
     max_grad_norm: PositiveFloat | None = 1.0

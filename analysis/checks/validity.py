@@ -21,14 +21,7 @@ from typing import Any
 import numpy as np
 
 from analysis.arm import MODEL_FREE, Cohort
-from analysis.checks.chance import (
-    CHANCE,
-    MARGIN,
-    joint_room,
-    off_chance,
-    possible_auc,
-    within_margin,
-)
+from analysis.checks import chance
 from analysis.checks.check import Check, CheckRow, StreamFacts, Verdict
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, contaminated_cohorts
@@ -266,7 +259,7 @@ def _rows(
                 for selection in dict.fromkeys(["default", "tuned", *settings[detector]]):
                     if (row := table.row(**place, selection=selection)) is None:
                         continue
-                    auc = possible_auc(row)
+                    auc = chance.possible_auc(row)
                     mark = (detector, row["setting"], dataset, auc.value, auc.low, auc.high)
                     check_row = CheckRow(_label(table.cohort, row), row, auc, dataset == _POOLED)
                     rows.setdefault(mark, check_row)
@@ -283,8 +276,8 @@ def _check_chance(
 ) -> Check:
     measured = [row for row in rows if row.auc.available]
     pooled = [row for row in measured if row.pooled]
-    off = [measured[at] for at in off_chance([row.row for row in measured])]
-    room = joint_room([row.auc for row in pooled], failed=bool(off)) if pooled else None
+    off = [measured[at] for at in chance.off_chance([row.row for row in measured])]
+    room = chance.joint_room([row.auc for row in pooled], failed=bool(off)) if pooled else None
 
     def check(verdict: Verdict, sentence: str, margin: str = "") -> Check:
         return Check(
@@ -301,11 +294,11 @@ def _check_chance(
 
     if room is None:
         return check("not measured", none)
-    inside = sum(row.auc.contains(CHANCE) for row in measured)
+    inside = sum(row.auc.contains(chance.CHANCE) for row in measured)
     alone = f" Individually, {inside} of {len(measured)} intervals contain 0.5."
     alone = "" if len(measured) == 1 else alone
     if off:
-        worst = max(off, key=lambda row: abs(row.auc.value - CHANCE))
+        worst = max(off, key=lambda row: abs(row.auc.value - chance.CHANCE))
         return check(
             "failed",
             f"{subject} {wrong}: {len(off)} of {_aucs(len(measured))} "
@@ -313,12 +306,12 @@ def _check_chance(
             f"number; the farthest is {worst.label}, {AUC.text(*worst.auc[:3])} on "
             f"{_rows_of(worst.auc)}.{alone}",
         )
-    required = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
+    required = f"{chance.CHANCE - chance.MARGIN:.1f} to {chance.CHANCE + chance.MARGIN:.1f}"
     clear = f"none of {_aucs(len(measured))} is farther from 0.5 than chance"
     if len(measured) == 1:
         clear = "the AUC is not farther from 0.5 than chance"
     margin = f"AUCs from {room.low:.2f} to {room.high:.2f} remain possible"
-    if within_margin(room):
+    if chance.within_margin(room):
         return check(
             "passed",
             f"{subject} is equivalent to chance: {clear}, and the range that all "
@@ -342,13 +335,13 @@ def _single_datasets(measured: Sequence[CheckRow]) -> str:
     aucs = [row.auc for row in measured if not row.pooled]
     if not aucs:
         return ""
-    room = joint_room(aucs, failed=False)
+    room = chance.joint_room(aucs, failed=False)
     return f" For single datasets AUCs from {room.low:.2f} to {room.high:.2f} remain possible."
 
 
 def _missed_bias(room: Estimate) -> float:
     """Return the largest distance from chance that the intervals leave room for."""
-    return max(CHANCE - room.low, room.high - CHANCE)
+    return max(chance.CHANCE - room.low, room.high - chance.CHANCE)
 
 
 def _rows_of(cell: Estimate) -> str:

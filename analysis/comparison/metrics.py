@@ -10,7 +10,7 @@ rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -267,10 +267,6 @@ def paired_differences(
 def _rows_of(shared: Sequence[ScoredRow]) -> Rows:
     member = np.array([row.member for row in shared], dtype=bool)
     dataset = [row.dataset for row in shared]
-    return Rows(
-        seed=np.array([row.seed for row in shared]),
-        dataset=np.array(dataset, dtype=object),
-        group=number_groups(dataset, [row.group for row in shared]),
-        member=member,
-        nonmember=~member,
-    )
+    group = number_groups(dataset, [row.group for row in shared])
+    rows = Rows.of(group, seed=[row.seed for row in shared], member=member)
+    return replace(rows, dataset=np.array(dataset, dtype=object))

@@ -66,8 +66,7 @@ def fit_platt(scores: Floats, positive: Mask, counts: Floats) -> Platt:
 
     def losses(line: Floats) -> Floats:
         logits = (design @ line)[:, :, 0]
-        total: Floats = (weights * (np.logaddexp(0.0, logits) - target * logits)).sum(axis=1)
-        return total
+        return (weights * (np.logaddexp(0.0, logits) - target * logits)).sum(axis=1)
 
     before = losses(line)
     for _ in range(_STEPS):
@@ -103,8 +102,7 @@ def _location(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _standardise(scores: Floats, centre: Floats, spread: Floats) -> Floats:
-    values: Floats = np.clip((scores - centre) / spread, -_FARTHEST, _FARTHEST)
-    return values
+    return np.clip((scores - centre) / spread, -_FARTHEST, _FARTHEST)
 
 
 def _targets(positive: Mask, weights: Floats) -> Floats:

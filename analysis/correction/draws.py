@@ -6,6 +6,7 @@ The rest of the last group that calibrates is in neither set: no group is in bot
 shares take the same orders, so their numbers differ by size and share only.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,25 @@ class Draws(NamedTuple):
 def group_orders(group: Counts, draws: int, random: np.random.Generator) -> Floats:
     """Return a number for each item and draw that its group has in common, [draws, items]."""
     return random.random((draws, int(group.max()) + 1))[:, group]
+
+
+def resampled_counts(
+    group: Counts, sides: Sequence[Mask], replicates: int, random: np.random.Generator
+) -> Floats:
+    """Return the number of times each replicate of a bootstrap by groups contains each item.
+
+    Args:
+        group: of each item, [items].
+        sides: the items of each side, whose groups are drawn separately; others are in none.
+        replicates: how many.
+        random: the generator.
+    """
+    counts = np.zeros((replicates, len(group)))
+    for side in sides:
+        groups, place = np.unique(group[side], return_inverse=True)
+        shares = np.full(len(groups), 1 / len(groups))
+        counts[:, side] = random.multinomial(len(groups), shares, size=replicates)[:, place]
+    return counts
 
 
 def draw_sets(

@@ -19,17 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from analysis.arm import DetectorColumn
+from analysis.correction import estimators
 from analysis.correction.calibration import fit_platt
-from analysis.correction.draws import Draws, draw_sets, group_orders
-from analysis.correction.estimators import (
-    LARGEST_GAIN,
-    Terms,
-    below_threshold,
-    estimate,
-    item_influence,
-    score_free_terms,
-    score_terms,
-)
+from analysis.correction.draws import Draws, draw_sets, group_orders, resampled_counts
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import IntervalMethod
 from analysis.intervals.estimate import Estimate
@@ -167,16 +159,16 @@ def seed_errors(
     for outcome, right in items.right.items():
         expected = np.take_along_axis(clean[outcome], at, axis=1)
         if member is None:
-            terms = score_free_terms(right[at], expected, ones, items.member[at])
+            terms = estimators.score_free_terms(right[at], expected, ones, items.member[at])
         else:
             probability = np.take_along_axis(member, at, axis=1)
-            terms = score_terms(right[at], probability, expected, ones)
+            terms = estimators.score_terms(right[at], probability, expected, ones)
         for name, each in terms.items():
-            value = estimate(each)
+            value = estimators.estimate(each)
             by_draw[outcome, name] = value - goal[:, 0]
-            moved = item_influence(each, value) - (target - goal) / at.shape[1]
+            moved = estimators.item_influence(each, value) - (target - goal) / at.shape[1]
             by_group = _by_group(moved, sets, items.group[at], n_groups)
-            if name == LARGEST_GAIN:
+            if name == estimators.LARGEST_GAIN:
                 by_group *= _choice_ratio(right[at], probability, target, items, sets)
             influence.append(by_group)
     sides = [np.unique(items.group[side]) for side in (items.member, ~items.member)]
@@ -208,17 +200,15 @@ def _choice_ratio(
     right, member, target = right[:draws], member[:draws], target[:draws]
     at = sets.corrected[:draws]
     random = keyed.generator(0, keyed.Stream.BOOTSTRAP, keyed.item_key(f"{_DRAWN}, threshold"))
-    chosen = below_threshold(right, member, np.ones(at.shape))
-    times = np.zeros((replicates, len(items.member)))
-    for side in (items.member, ~items.member):
-        groups, group = np.unique(items.group[side], return_inverse=True)
-        shares = np.full(len(groups), 1 / len(groups))
-        times[:, side] = random.multinomial(len(groups), shares, size=replicates)[:, group]
+    chosen = estimators.below_threshold(right, member, np.ones(at.shape))
+    sides = (items.member, ~items.member)
+    times = resampled_counts(items.group, sides, replicates, random)
     errors = np.zeros((2, replicates))
     for replicate, counts in enumerate(times[:, at]):
-        goal = estimate(Terms(counts, target))
-        for way, below in enumerate((chosen, below_threshold(right, member, counts))):
-            errors[way, replicate] = _mean(estimate(Terms(counts * below, right)) - goal)
+        goal = estimators.estimate(estimators.Terms(counts, target))
+        for way, below in enumerate((chosen, estimators.below_threshold(right, member, counts))):
+            score = estimators.estimate(estimators.Terms(counts * below, right))
+            errors[way, replicate] = _mean(score - goal)
     fixed, again = np.nanstd(errors, axis=1)
     return max(float(again / fixed), 1.0) if fixed > 0 else 1.0
 

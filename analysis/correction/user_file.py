@@ -16,13 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analysis.correction import estimators
 from analysis.correction.calibration import fit_platt, log_odds
-from analysis.correction.estimators import (
-    Terms,
-    estimate,
-    score_free_terms,
-    score_terms,
-)
+from analysis.correction.draws import resampled_counts
 from analysis.decisions.flagged import clustered_share
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, Floats, Mask, pack_groups
@@ -296,26 +292,22 @@ def _with_interval(value: float, replicates: Floats, few: str) -> Estimate:
 def _bootstrap_counts(items: UserItems, replicates: int) -> Floats:
     """Return the number of times each replicate contains each row, [replicates, n]."""
     random = keyed.generator(0, keyed.Stream.BOOTSTRAP, keyed.item_key("score correction"))
-    counts = np.zeros((replicates, len(items.right)))
-    for rows in (items.corrected, items.member, items.nonmember):
-        _, group = np.unique(items.group[rows], return_inverse=True)
-        n_groups = int(group.max()) + 1
-        by_group = random.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=replicates)
-        counts[:, rows] = by_group[:, group]
-    return counts
+    sides = (items.corrected, items.member, items.nonmember)
+    return resampled_counts(items.group, sides, replicates, random)
 
 
 def _estimates(items: UserItems, counts: Floats) -> dict[tuple[str | None, str], Floats]:
     """Return every estimate of each replicate, by column of scores and estimator."""
     right, corrected = items.right[None], counts * items.corrected
     clean = _calibrated(log_odds(items.clean), items.right > 0, counts * items.nonmember)
-    terms: dict[str | None, Mapping[str, Terms]] = {None: score_free_terms(right, clean, corrected)}
+    free = estimators.score_free_terms(right, clean, corrected)
+    terms: dict[str | None, Mapping[str, estimators.Terms]] = {None: free}
     for name, scores in items.scores.items():
         calibrating = counts * (items.member | items.nonmember)
         member = _calibrated(scores, items.member, calibrating)
-        terms[name] = score_terms(right, member, clean, corrected)
+        terms[name] = estimators.score_terms(right, member, clean, corrected)
     return {
-        (scores, name): estimate(each)
+        (scores, name): estimators.estimate(each)
         for scores, by_name in terms.items()
         for name, each in by_name.items()
     }

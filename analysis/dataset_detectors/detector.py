@@ -229,8 +229,7 @@ def get_dataset_detector(name: str) -> DatasetDetector:
             f"no dataset-level detector is called {name!r}.{did_you_mean(name, names)}",
             allowed=", ".join([POOLED, *names]),
         )
-    detector: DatasetDetector = importlib.import_module(f"{_METHODS}.{name}").DETECTOR
-    return detector
+    return importlib.import_module(f"{_METHODS}.{name}").DETECTOR
 
 
 def asked_dataset_detectors(requested: Literal["all"] | Sequence[str]) -> list[DatasetDetector]:

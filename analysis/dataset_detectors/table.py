@@ -7,10 +7,9 @@ rows and statistic by itself: a claim about any of several datasets must survive
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from analysis.arm import UPPER_BOUNDS, Arm, DetectorColumn, LoadedArm
 from analysis.auc_cells import PreparedCohort
@@ -39,37 +38,81 @@ _ORDER = "order"
 """The order in which members were read, from the exposures."""
 
 
+class _ArmEvidence(NamedTuple):
+    """What detectors read of one arm."""
+
+    arm: LoadedArm
+    columns: Sequence[DetectorColumn]
+    """The setting of each detector whose scores are read."""
+    settings: AnalysisSettings
+    further: Mapping[str, Any]
+    """As `_read_further` returns it."""
+
+    def of(self, name: str, score: Callable[[TokenStatistics], float] | None) -> DatasetEvidence:
+        """Return the evidence on one dataset, or on all of them, with a detector's own scores."""
+        arm, further = self.arm, self.further
+        in_dataset = np.ones(len(arm.examples), np.bool_) if name == POOLED else arm.dataset == name
+        rows = np.flatnonzero(in_dataset)
+        paraphrased = further.get(PARAPHRASES)
+        own = rows.tolist()
+        target, reference = (self._scores(model, own, score) for model in (TARGET, REFERENCE))
+        return DatasetEvidence(
+            dataset=name,
+            datasets=arm.dataset[rows],
+            seen=(arm.member & (arm.copies > 0))[rows],
+            unseen=~arm.member[rows],
+            test=arm.test[rows],
+            groups=arm.group[rows],
+            scores={c.detector: arm.scores[rows, arm.index[c]] for c in self.columns},
+            seed=arm.arm.seed,
+            replicates=self.settings.replicates,
+            confidence=self.settings.confidence,
+            orders=further.get(ORDERS),
+            order_in_stream=further.get(_ORDER, ""),
+            target_scores=target,
+            reference_scores=reference,
+            paraphrase_scores=None
+            if paraphrased is None
+            else {
+                detector: (arm.scores[rows, arm.index[arm.default(detector)]], scores[rows])
+                for detector, scores in paraphrased.items()
+                if detector in arm.arm.defaults and arm.default(detector) in arm.index
+            },
+        )
+
+    def _scores(
+        self, model: str, rows: Sequence[int], score: Callable[[TokenStatistics], float] | None
+    ) -> Floats | None:
+        statistics = self.further.get(model)
+        if statistics is None or score is None:
+            return None
+        own = [statistics.get(self.arm.examples[row].example_id) for row in rows]
+        return np.array([score(each) if each else np.nan for each in own], dtype=np.float64)
+
+
 def dataset_rows(work: PreparedCohort, choices: Sequence[Choice]) -> list[dict[str, Any]]:
     """Return the findings on all arms of a cohort; empty if no detector is requested."""
     requested = asked_dataset_detectors(work.settings.dataset_detectors)
     rows: list[dict[str, Any]] = []
     for arm in work.loaded:
         further = _read_further(arm)
+        evidence = _ArmEvidence(arm, _contestants(arm, choices), work.settings, further)
         for detector in requested:
             # A model without passes of its own gets the detectors that need none.
             if all(folder in further for read in detector.reads for folder in _FOLDERS[read]):
                 head = {**work.cohort.place(), "seed": arm.arm.seed, "detector": detector.name}
-                findings = _findings(arm, choices, work.settings, further, detector)
-                rows += [{**head, **row} for row in findings]
+                rows += [{**head, **row} for row in _findings(evidence, detector)]
     return rows
 
 
-def _findings(
-    arm: LoadedArm,
-    choices: Sequence[Choice],
-    settings: AnalysisSettings,
-    further: Mapping[str, Any],
-    detector: DatasetDetector,
-) -> list[dict[str, Any]]:
-    names = list(dict.fromkeys(arm.dataset))
+def _findings(evidence: _ArmEvidence, detector: DatasetDetector) -> list[dict[str, Any]]:
+    names = list(dict.fromkeys(evidence.arm.dataset))
     if detector.pooled and len(names) > 1:
         names = [POOLED, *names]
     rows = [
         {"dataset": name, **finding._asdict()}
         for name in names
-        for finding in detector.find(
-            _evidence(arm, choices, settings, further, name, detector.score)
-        )
+        for finding in detector.find(evidence.of(name, detector.score))
     ]
     for family in group_by(rows, lambda row: (row["rows"], row["statistic"])).values():
         adjusted = holm(np.array([row["p_value"] for row in family])).tolist()
@@ -93,65 +136,10 @@ def _read_further(arm: LoadedArm) -> dict[str, Any]:
     return further
 
 
-def _evidence(
-    arm: LoadedArm,
-    choices: Sequence[Choice],
-    settings: AnalysisSettings,
-    further: Mapping[str, Any],
-    name: str,
-    score: Callable[[TokenStatistics], float] | None,
-) -> DatasetEvidence:
-    in_dataset = np.ones(len(arm.examples), np.bool_) if name == POOLED else arm.dataset == name
-    rows = np.flatnonzero(in_dataset)
-    paraphrased = further.get(PARAPHRASES)
-    target, reference = (
-        None if score is None else _score_rows(further.get(model), arm.examples, rows, score)
-        for model in (TARGET, REFERENCE)
-    )
-    return DatasetEvidence(
-        dataset=name,
-        datasets=arm.dataset[rows],
-        seen=(arm.member & (arm.copies > 0))[rows],
-        unseen=~arm.member[rows],
-        test=arm.test[rows],
-        groups=arm.group[rows],
-        scores={
-            column.detector: arm.scores[rows, arm.index[column]]
-            for column in _contestants(arm, choices)
-        },
-        seed=arm.arm.seed,
-        replicates=settings.replicates,
-        confidence=settings.confidence,
-        orders=further.get(ORDERS),
-        order_in_stream=further.get(_ORDER, ""),
-        target_scores=target,
-        reference_scores=reference,
-        paraphrase_scores=None
-        if paraphrased is None
-        else {
-            detector: (arm.scores[rows, arm.index[arm.default(detector)]], scores[rows])
-            for detector, scores in paraphrased.items()
-            if detector in arm.arm.defaults and arm.default(detector) in arm.index
-        },
-    )
-
-
 def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[DetectorColumn]:
     """Return the setting of each detector that is reported; no controls, no upper bounds."""
     columns = shown_columns(reported_columns([arm], choices))
     return [column for column in columns if column.detector not in UPPER_BOUNDS]
-
-
-def _score_rows(
-    statistics: Mapping[str, TokenStatistics] | None,
-    examples: Sequence[Example],
-    rows: npt.NDArray[np.intp],
-    score: Callable[[TokenStatistics], float],
-) -> Floats | None:
-    if statistics is None:
-        return None
-    own = [statistics.get(examples[row].example_id) for row in rows]
-    return np.array([score(each) if each else np.nan for each in own], dtype=np.float64)
 
 
 def _paraphrase_scores(folder: Path, arm: LoadedArm) -> dict[str, Floats]:

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.arm import DetectorColumn, LoadedArm, file_arm
+from analysis.arm import DetectorColumn, LoadedArm, Names, file_arm
 from analysis.auc_cells import PreparedCohort
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Floats, Mask
@@ -112,12 +112,7 @@ def flagged_rows(work: PreparedCohort, _: Sequence[Choice] = ()) -> list[dict[st
     return [row for row in rows if row is not None]
 
 
-def p_values(
-    scores: Floats,
-    dataset: npt.NDArray[np.object_],
-    group: npt.NDArray[np.object_],
-    calibrates: Mask,
-) -> Floats:
+def p_values(scores: Floats, dataset: Names, group: Names, calibrates: Mask) -> Floats:
     """Return the conformal p-value of every row, by the calibrating rows of its own dataset.
 
     Args:

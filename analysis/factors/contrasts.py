@@ -84,16 +84,13 @@ def _reason(both: BySeed, joint: Joint) -> str:
     return ALIKE if joint.error[0] <= 1e-9 else ""
 
 
-def compare_arms(
-    study: Study, aucs_by_arm: Sequence[Numbers], detector: str, *, confidence: float
-) -> Iterator[Row]:
+def compare_arms(study: Study, aucs_by_arm: Sequence[Numbers], detector: str) -> Iterator[Row]:
     """Yield all differences of one detector between arms; those of one dataset are one family.
 
     Args:
         study: all arms.
         aucs_by_arm: the detector's AUC of all members with a copy, in each arm.
         detector: which.
-        confidence: that all differences of a family are within their bands.
     """
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
@@ -101,7 +98,7 @@ def compare_arms(
         usable = [pair for pair in study.pairs() if all(any(numbers[k].seeds) for k in pair[2:])]
         rows = contrasts(
             [(numbers[numbers_of_arm], numbers[other]) for *_, numbers_of_arm, other in usable],
-            confidence=confidence,
+            confidence=study.settings.confidence,
         )
         for (cohort, axis, numbers_of_arm, other), row in zip(usable, rows, strict=True):
             yield {
@@ -117,20 +114,18 @@ def compare_arms(
             }
 
 
-def compare_detectors(
-    study: Study, arm: StudyArm, aucs_by_detector: Mapping[str, Numbers], *, confidence: float
-) -> Iterator[Row]:
+def compare_detectors(study: Study, arm: StudyArm, aucs: Mapping[str, Numbers]) -> Iterator[Row]:
     """Yield the contestants of one arm in each dataset, and their gaps to its upper bounds.
 
     Args:
         study: all arms.
         arm: which.
-        aucs_by_detector: the AUC of all members with a copy, by detector.
-        confidence: of each set, and of each family of gaps.
+        aucs: of all members with a copy, by detector.
     """
+    confidence = study.settings.confidence
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
-        numbers = _same_rows({key: auc.of(name) for key, auc in aucs_by_detector.items()})
+        numbers = _same_rows({key: auc.of(name) for key, auc in aucs.items()})
         head = {**arm.cohort.columns(), "dataset": dataset}
         contestants = [key for key in numbers if key not in UPPER_BOUNDS]
         if len(contestants) > 1:
@@ -138,9 +133,8 @@ def compare_detectors(
             yield from ({**head, **row} for row in rows)
         for bound in (key for key in BOUNDS if key in numbers):
             others = [key for key in contestants if key != bound]
-            gaps = contrasts(
-                [(numbers[bound], numbers[key]) for key in others], confidence=confidence
-            )
+            pairs = [(numbers[bound], numbers[key]) for key in others]
+            gaps = contrasts(pairs, confidence=confidence)
             for key, gap in zip(others, gaps, strict=True):
                 yield {**head, "kind": GAP, "detector": key, "versus": bound, **gap}
 
@@ -231,22 +225,21 @@ def analyse_factors(
         copies: what more copies do in each arm (`analysis.tables.dose_rows`).
     """
     study = collect_study(arms, choices, settings)
-    rows = [*study_rows(study, settings), *copies]
+    rows = [*study_rows(study), *copies]
     return question_table("factors", axis_names(arms), ({**_BLANK, **row} for row in rows))
 
 
-def study_rows(study: Study, settings: AnalysisSettings) -> Iterator[Row]:
+def study_rows(study: Study) -> Iterator[Row]:
     """Yield the lines, then the differences between arms and detectors, then the variances."""
-    confidence = settings.confidence
-    measured = {name: measure_arms(study, name, settings) for name in study.detectors}
+    measured = {name: measure_arms(study, name) for name in study.detectors}
     for name, arms in measured.items():
-        for response in find_responses(study, arms, name, confidence=confidence):
+        for response in find_responses(study, arms, name):
             yield from response.rows()
     numbers_by_detector = {name: [arm.every for arm in arms] for name, arms in measured.items()}
     for name, numbers in numbers_by_detector.items():
-        yield from compare_arms(study, numbers, name, confidence=confidence)
+        yield from compare_arms(study, numbers, name)
     for k, arm in enumerate(study.arms):
         of_arm = {name: numbers[k] for name, numbers in numbers_by_detector.items()}
-        yield from compare_detectors(study, arm, of_arm, confidence=confidence)
+        yield from compare_detectors(study, arm, of_arm)
     for name, numbers in numbers_by_detector.items():
         yield from variance_components(study, numbers, name)

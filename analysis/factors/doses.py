@@ -21,7 +21,6 @@ from analysis.factors.study import Study, StudyArm
 from analysis.intervals.fieller import ThresholdCrossing, reach_text
 from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.numbers import Numbers, join_numbers
-from analysis.settings import AnalysisSettings
 
 RESPONSE = "response"
 COPIES = "copies"
@@ -44,9 +43,9 @@ class Measured(NamedTuple):
     """log2(1 + copies) of each dose, a mean if several counts share a bin."""
 
 
-def measure_arms(study: Study, detector: str, settings: AnalysisSettings) -> list[Measured]:
+def measure_arms(study: Study, detector: str) -> list[Measured]:
     """Return one detector in every arm; doses with too few members over all seeds are left out."""
-    measured = []
+    measured, settings = [], study.settings
     for arm in study.arms:
         counts = arm.copies[arm.rows.member & arm.held(detector)]
         doses = [
@@ -104,18 +103,15 @@ class Response(NamedTuple):
             yield {**head, **counts, "term": "point", **place}
 
 
-def find_responses(
-    study: Study, measured: Sequence[Measured], detector: str, *, confidence: float
-) -> Iterator[Response]:
+def find_responses(study: Study, measured: Sequence[Measured], detector: str) -> Iterator[Response]:
     """Yield all lines of one detector.
 
     Args:
         study: all arms.
         measured: the detector in each.
         detector: which.
-        confidence: requested coverage.
     """
-    yield from copy_responses(study, measured, detector, confidence=confidence)
+    yield from copy_responses(study, measured, detector)
     for axis in study.axes:
         values = study.axis_numbers(axis)
         if values is None or is_copies(axis):
@@ -124,14 +120,12 @@ def find_responses(
             numbers = join_numbers([measured[k].every for k in at])
             x = np.log2(np.array([values[k] for k in at]))
             place = (cohort, axis, detector, study.setting(at, detector))
-            yield from _fit_datasets(study, numbers, x, place, confidence, start=-inf)
+            yield from _fit_datasets(study, numbers, x, place, start=-inf)
     for arm in study.arms:
-        yield from _row_responses(study, arm, detector, confidence)
+        yield from _row_responses(study, arm, detector)
 
 
-def copy_responses(
-    study: Study, measured: Sequence[Measured], detector: str, *, confidence: float
-) -> Iterator[Response]:
+def copy_responses(study: Study, measured: Sequence[Measured], detector: str) -> Iterator[Response]:
     """Yield the lines against copies: of each arm with several doses, and over arms of other doses.
 
     Arguments as for `find_responses`.
@@ -146,12 +140,10 @@ def copy_responses(
         numbers = join_numbers([arm.doses for arm in several])
         x = np.concatenate([arm.x for arm in several])
         place = (cohort, COPIES, detector, study.setting(at, detector))
-        yield from _fit_datasets(study, numbers, x, place, confidence)
+        yield from _fit_datasets(study, numbers, x, place)
 
 
-def _row_responses(
-    study: Study, arm: StudyArm, detector: str, confidence: float
-) -> Iterator[Response]:
+def _row_responses(study: Study, arm: StudyArm, detector: str) -> Iterator[Response]:
     """Yield the lines against what differs between the texts of one arm."""
     rows, setting = arm.rows, arm.settings[detector]
     seen = arm.held(detector) & rows.member & (arm.copies > 0)
@@ -166,7 +158,7 @@ def _row_responses(
         sides = [replace(rows, member=rows.member & c, nonmember=rows.nonmember & c) for c in cells]
         numbers = join_numbers([study.aucs(arm, detector, rows=side) for side in sides])
         place = (arm.cohort, LENGTH, detector, setting)
-        yield from _fit_datasets(study, numbers, x, place, confidence)
+        yield from _fit_datasets(study, numbers, x, place)
     dose = arm.copies * (stratum.max(initial=0) + 1) + stratum
     cells = quantile_cells(arm.since, seen & np.isfinite(arm.since), dose)
     x = _places(arm, cells, np.log2(1.0 + arm.since))
@@ -174,19 +166,16 @@ def _row_responses(
         return
     numbers, place = study.aucs(arm, detector, cells), (arm.cohort, SINCE, detector, setting)
     changed = "the learning rate changed: texts seen early were learnt at another rate"
-    why = None if arm.constant_rate else changed
-    yield from _fit_datasets(study, numbers, x, place, confidence, why=why)
+    why = "" if arm.constant_rate else changed
+    yield from _fit_datasets(study, numbers, x, place, why=why)
+
+
+Place = tuple[Cohort, str, str, str]
+"""Arm, factor, detector and setting."""
 
 
 def _fit_datasets(
-    study: Study,
-    numbers: Numbers,
-    x: Floats,
-    place: tuple[Cohort, str, str, str],
-    confidence: float,
-    *,
-    start: float = 0.0,
-    why: str | None = None,
+    study: Study, numbers: Numbers, x: Floats, place: Place, start: float = 0.0, why: str = ""
 ) -> Iterator[Response]:
     """Yield the line of each dataset, or why there is none.
 
@@ -194,14 +183,13 @@ def _fit_datasets(
         study: all arms.
         numbers: the AUCs.
         x: the position of each.
-        place: the arm, factor, detector and setting.
-        confidence: requested coverage.
+        place: of the lines.
         start: the least x that has a meaning.
-        why: there is no line; None if there may be.
+        why: there is no line; empty if there may be.
     """
     cohort, factor, detector, setting = place
     for dataset, aucs in study.by_dataset(numbers):
-        line = why or fit_line(aucs, x, confidence=confidence, start=start)
+        line = why or fit_line(aucs, x, confidence=study.settings.confidence, start=start)
         yield Response(cohort, factor, dataset, detector, setting, line)
 
 

@@ -116,27 +116,20 @@ def fit_line(
     if not error > 0:
         return "the rows of a value do not differ"
     half = t.ppf((1 + confidence) / 2, each.freedom) * np.sqrt(np.diag(covariance))
+    intercept, slope = coefficients.tolist()
+    members = aucs.members.sum(axis=0).astype(float)
     return FittedLine(
-        intercept=float(coefficients[0]),
-        slope=float(coefficients[1]),
-        low=float(coefficients[1] - of_slope * error),
-        high=float(coefficients[1] + of_slope * error),
-        p_value=float(2 * t.sf(abs(coefficients[1]) / error, joint.freedom[1])),
+        intercept=intercept,
+        slope=slope,
+        low=slope - of_slope * error,
+        high=slope + of_slope * error,
+        p_value=float(2 * t.sf(abs(slope) / error, joint.freedom[1])),
         covariance=of_line,
         freedom=freedom,
         misfit_p=_misfit_p_value(z - design @ coefficients, design, weights, covariance, freedom),
-        reach=fieller(
-            float(coefficients[0]),
-            float(coefficients[1]),
-            of_line,
-            float(norm.ppf(REACHED)),
-            quantile,
-            start=start,
-        ),
+        reach=fieller(intercept - float(norm.ppf(REACHED)), slope, of_line, quantile, start=start),
         seeds=joint.seeds,
-        points=Points(
-            x, value, norm.cdf(z - half), norm.cdf(z + half), aucs.members.sum(axis=0).astype(float)
-        ),
+        points=Points(x, value, norm.cdf(z - half), norm.cdf(z + half), members),
         confidence=confidence,
     )
 
@@ -177,5 +170,4 @@ def _normal_variance(auc: Floats, aucs: BySeed) -> Floats:
     once = auc / (2 - auc)
     twice = 2 * auc**2 / (1 + auc)
     total = auc * (1 - auc) + (groups - 1) * (once + twice - 2 * auc**2)
-    variance: Floats = total / groups**2 / len(aucs.value)
-    return variance
+    return total / groups**2 / len(aucs.value)

@@ -15,6 +15,7 @@ differ by from a few of them, and its interval varies with that: the power is av
 `spikein plan --power --from` assumes the variances that a finished study estimated.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
@@ -149,10 +150,7 @@ def needed_members(seeds: int, assumed: Assumptions, *, delta: float | None = No
         low, high = high, 2 * high
         if high > _MOST:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= WANTED else (middle, high)
-    return high
+    return bisect_left(range(high), WANTED, lo=low + 1, key=power)
 
 
 def seen_difference(members: float, seeds: int, assumed: Assumptions) -> float | None:

@@ -66,6 +66,8 @@ class Study:
     """Of all arms, sorted."""
     detectors: tuple[str, ...]
     """Those that look at a model and were scored in every arm, in the order of the scores."""
+    settings: AnalysisSettings
+    """Which rows are compared, and the coverage of intervals."""
 
     @property
     def axes(self) -> list[str]:
@@ -146,7 +148,7 @@ def collect_study(
         if cohort.model == CONTAMINATED and all(arm.copies is not None for arm in cohort_arms)
     }
     if not loaded:
-        return Study(arms=(), datasets=(), seeds=(), detectors=())
+        return Study(arms=(), datasets=(), seeds=(), detectors=(), settings=settings)
     rows = cohort_rows([arm for cohort_arms in loaded.values() for arm in cohort_arms])
     sizes = [sum(len(arm.member) for arm in cohort_arms) for cohort_arms in loaded.values()]
     groups = np.split(rows.group, np.cumsum(sizes)[:-1])
@@ -160,6 +162,7 @@ def collect_study(
         datasets=tuple(dict.fromkeys(rows.dataset.tolist())),
         seeds=tuple(sorted({seed for arm in collected for seed in arm.seeds})),
         detectors=tuple(name for name in first if all(name in arm.settings for arm in collected)),
+        settings=settings,
     )
 
 

@@ -39,6 +39,11 @@ class Part(NamedTuple):
     present: Mask | None = None
     """Mask of the groups with a row in each number, [K, groups]."""
 
+    def at(self, places: Counts) -> "Part":
+        """Return the numbers of some places."""
+        members = None if self.members is None else self.members[places]
+        return Part(self.sample.part(places), self.weight[places], members, self.nonmembers)
+
 
 Seeds = Sequence[Mapping[str, Part]]
 """For each seed its datasets."""
@@ -79,8 +84,8 @@ def cluster(seeds: Seeds) -> Clustered:
     members = np.zeros((len(seeds), numbers), dtype=np.int64)
     smaller = np.zeros_like(members)
     by_group: dict[str, Floats] = {}
-    parts_of: dict[tuple[str, int], Floats] = {}
-    freedom_of: dict[tuple[str, int], Floats] = {}
+    parts_of: dict[str, Floats] = {}
+    freedom_of: dict[str, Floats] = {}
     within = np.zeros((len(seeds), numbers))
     of_rows = np.zeros((2, numbers))
     for s, parts in enumerate(seeds):
@@ -103,12 +108,8 @@ def cluster(seeds: Seeds) -> Clustered:
                 observed, expected = np.nan_to_num(sample.of_rows)
                 of_rows += share**2 * np.stack([observed, np.maximum(observed, expected)])
             by_group[f"{dataset}\0alone {s}"] = np.sqrt(off)[:, None]
-            for side in (0, 1):
-                key = (dataset, side)
-                parts_of[key] = parts_of.get(key, 0.0) + variances[side]
-                freedom_of[key] = np.fmax(
-                    freedom_of.get(key, np.ones(numbers)), sample.freedom[side]
-                )
+            parts_of[dataset] = parts_of.get(dataset, 0.0) + variances
+            freedom_of[dataset] = np.fmax(freedom_of.get(dataset, 1.0), sample.freedom)
         members[s], smaller[s] = counted[0], counted.min(axis=0)
     measured = np.isfinite(values)
     count = measured.sum(axis=0)
@@ -150,11 +151,9 @@ def _add_seed_variance(
     return np.where(differ, variance, items), np.where(differ, hillis, freedom)
 
 
-def _satterthwaite(
-    parts: Mapping[tuple[str, int], Floats], freedom: Mapping[tuple[str, int], Floats]
-) -> Floats:
-    total = sum(parts.values())
-    squares = sum(parts[key] ** 2 / freedom[key] for key in parts)
+def _satterthwaite(parts: Mapping[str, Floats], freedom: Mapping[str, Floats]) -> Floats:
+    variances = np.concatenate([*parts.values()])
+    total, squares = sum(variances), sum(variances**2 / np.concatenate([*freedom.values()]))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(squares > 0, total**2 / squares, 1.0)
 

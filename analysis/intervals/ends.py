@@ -266,16 +266,12 @@ def _normal_variance(auc: Floats) -> Floats:
 def _interval_scopes(clustered: Clustered) -> list[str]:
     """Return the scope of each number's interval, or the reason for its absence."""
     # Most numbers of a table have the same sentence, so each is made once.
-    cached_about = cache(_interval_scope)
-    groups = np.minimum(clustered.member_groups, TRUSTED_GROUPS).tolist()
-    each = (
-        np.isfinite(clustered.value).tolist(),
-        clustered.smaller_groups.tolist(),
-        clustered.seeds.tolist(),
-    )
-    return [cached_about(*facts) for facts in zip(*each, groups, strict=True)]
+    groups = np.minimum(clustered.member_groups, TRUSTED_GROUPS)
+    facts = (np.isfinite(clustered.value), clustered.smaller_groups, clustered.seeds, groups)
+    return [_interval_scope(*each) for each in zip(*(fact.tolist() for fact in facts), strict=True)]
 
 
+@cache
 def _interval_scope(measured: bool, fewest: int, seeds: int, members: int) -> str:
     """Return the scope of an interval, or the reason for its absence.
 

@@ -28,25 +28,17 @@ class ThresholdCrossing(NamedTuple):
 
 
 def fieller(
-    intercept: float,
-    slope: float,
-    covariance: Floats,
-    level: float,
-    quantile: float,
-    *,
-    start: float = 0.0,
+    off: float, slope: float, covariance: Floats, quantile: float, *, start: float = 0.0
 ) -> ThresholdCrossing:
-    """Return the x at which `intercept + slope x` reaches `level`, from `start` on.
+    """Return the x at which the line `off + slope x` reaches 0, from `start` on.
 
     Args:
-        intercept: of the line.
+        off: the line's intercept, minus the level to be reached.
         slope: of the line.
         covariance: of both, [2, 2].
-        level: to be reached.
         quantile: how many standard errors are allowed.
         start: the least place that has a meaning.
     """
-    off = intercept - level
     squared = quantile**2
     # c2 x² + c1 x + c0 <= 0 holds within the set.
     c2 = slope**2 - squared * float(covariance[1, 1])

@@ -151,15 +151,8 @@ def tpr_sample(
     with np.errstate(invalid="ignore", divide="ignore"):
         value = (at_or_above <= allowed).astype(np.int64) @ cells / count
         slope = gain.astype(np.int64) @ cells / count * (n / max(high - low, 1))
-    sample = _sample(
-        value,
-        hits,
-        -slope[:, None] * false,
-        within,
-        members,
-        nonmembers,
-        n_groups,
-    )
+    outside = -slope[:, None] * false
+    sample = _sample(value, hits, outside, within, members, nonmembers, n_groups)
     # The false positives determine the threshold, not all non-members.
     resting = int((_sum_by_group(false, nonmembers.groups, n_groups) > 0).sum())
     freedom = sample.freedom.copy()
@@ -247,20 +240,13 @@ def mean_sample(
     total = weights_within.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         value = weights_within @ values / np.where(total > 0, total, np.nan)
-    influence = np.zeros((2, len(within), n_groups))
-    group_ids = np.zeros(len(within), dtype=np.int64)
-    for k, cell in enumerate(within):
-        group_ids[k] = len(set(groups[cell].tolist()))
-        scale = np.sqrt(group_ids[k] / max(group_ids[k] - 1, 1)) / (
-            total[k] if total[k] > 0 else 1.0
-        )
-        np.add.at(
-            influence[0, k],
-            groups[cell],
-            scale * (weights_within[k, cell] * (values[cell] - value[k])),
-        )
-    freedom = np.maximum(np.stack([group_ids - 1.0, np.ones(len(within))]), 1.0)
-    return Sample(value, influence, freedom, np.stack([group_ids, group_ids]))
+    count = (_sum_by_group(within.astype(np.float64), groups, n_groups) > 0).sum(axis=1)
+    scale = np.sqrt(count / np.maximum(count - 1, 1)) / np.where(total > 0, total, 1.0)
+    off = np.where(within, weights_within * (values - value[:, None]), 0.0)
+    inside = _sum_by_group(scale[:, None] * off, groups, n_groups)
+    freedom = np.maximum(np.stack([count - 1.0, np.ones(len(within))]), 1.0)
+    influence = np.stack([inside, np.zeros_like(inside)])
+    return Sample(value, influence, freedom, np.stack([count, count]))
 
 
 def _signs(scores: Floats, level: Counts, levels: int) -> Counts:
@@ -372,12 +358,11 @@ def _one_side(centred: Floats, groups: Counts, n_groups: int) -> float:
     return float(np.square(sums).sum()) * count / max(count - 1, 1)
 
 
-def difference(first: Sample, second: Sample, factor: Floats | float = 1.0) -> Sample:
-    """Return `one - factor * other` of two samples of the same rows: what they share cancels."""
-    times = np.broadcast_to(factor, first.value.shape)
+def difference(first: Sample, second: Sample) -> Sample:
+    """Return the difference of two samples of the same rows: what they share cancels."""
     return Sample(
-        value=first.value - times * second.value,
-        influence=first.influence - times[:, None] * second.influence,
+        value=first.value - second.value,
+        influence=first.influence - second.influence,
         freedom=np.minimum(first.freedom, second.freedom),
         groups=np.minimum(first.groups, second.groups),
     )

@@ -21,7 +21,7 @@ from math import nan
 
 import numpy as np
 
-from analysis.intervals.clustered import Clustered, Part, Seeds, cluster
+from analysis.intervals.clustered import Clustered, Part, Seeds, cluster, pool_datasets
 from analysis.intervals.ends import Interval, IntervalMethod, find_difference, find_interval
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, Floats, Mask, Sample, difference
@@ -78,18 +78,7 @@ class Numbers:
 
     def at(self, places: Counts) -> "Numbers":
         """Return the numbers of some places."""
-        seeds = [
-            {
-                name: Part(
-                    part.sample.part(places),
-                    part.weight[places],
-                    None if part.members is None else part.members[places],
-                    part.nonmembers,
-                )
-                for name, part in seed.items()
-            }
-            for seed in self.seeds
-        ]
+        seeds = [{name: part.at(places) for name, part in seed.items()} for seed in self.seeds]
         return Numbers(seeds, self.scale)
 
     def by_seed(self, dataset: str | None = None) -> BySeed:
@@ -141,34 +130,24 @@ class Numbers:
         self, clustered: Clustered, interval: Interval, dataset: str | None = None
     ) -> list[Estimate]:
         """Return numbers derived from these, with their intervals and sample sizes."""
-        nothing = np.zeros(len(clustered.value), dtype=np.int64)
-        members, nonmembers, groups = nothing.copy(), nothing.copy(), nothing.copy()
+        members, nonmembers, groups = np.zeros((3, len(clustered.value)), dtype=np.int64)
         present: dict[str, Mask] = {}
         for seed in self.of(dataset).seeds:
             for name, part in seed.items():
-                own = nothing if part.members is None else part.members
-                members += own
-                nonmembers += np.where(own > 0, part.nonmembers, 0)
+                if part.members is not None:
+                    members += part.members
+                    nonmembers += np.where(part.members > 0, part.nonmembers, 0)
                 if part.present is not None:
                     present[name] = part.present | present.get(name, np.zeros(1, dtype=bool))
         for mask in present.values():
             groups += mask.sum(axis=1)
         lowest, highest = (
-            np.where(clustered.seeds > 0, ends, nan)
-            for ends in (clustered.lowest, clustered.highest)
+            np.where(clustered.seeds > 0, end, nan) for end in (clustered.lowest, clustered.highest)
         )
-        columns = (members, nonmembers, groups, clustered.seeds, lowest, highest)
-        return [
-            Estimate(value, low, high, about, *counts)
-            for value, low, high, about, *counts in zip(
-                clustered.value.tolist(),
-                interval.low.tolist(),
-                interval.high.tolist(),
-                interval.about,
-                *(column.tolist() for column in columns),
-                strict=True,
-            )
-        ]
+        counts = (members, nonmembers, groups, clustered.seeds, lowest, highest)
+        first = [column.tolist() for column in (clustered.value, *interval[:2])]
+        last = [column.tolist() for column in counts]
+        return [*map(Estimate, *first, interval.about, *last)]
 
     def left_out(self, dataset: str | None = None) -> int:
         """Return the number of rows without a value."""
@@ -236,16 +215,13 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
     parts = [*seed.values()]
     if not parts:
         return {}
-    weights = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
-    total = np.sum(weights, axis=0)
-    shares = [weight / np.where(total > 0, total, np.nan) for weight in weights]
-    values = [np.nan_to_num(part.sample.value) for part in parts]
-    pooled = np.sum([s * v for s, v in zip(shares, values, strict=True)], axis=0)
+    pooled, shares = pool_datasets(parts)
     groups = np.sum([part.sample.groups for part in parts], axis=0)
     fewest = np.minimum(groups[:, ones], groups[:, others])
     gaps: dict[str, Part] = {}
-    for (name, part), share, own in zip(seed.items(), shares, values, strict=True):
-        sample, factor = part.sample, np.nan_to_num(share) * len(parts)
+    for (name, part), share in zip(seed.items(), shares, strict=True):
+        sample, factor = part.sample, share * len(parts)
+        own = np.nan_to_num(sample.value)
         # As in `cluster`: the deviation of a single group serves as its spread.
         is_single_group = (sample.groups[0] == 1) & (share > 0) & (share < 1)
         deviation = np.where(is_single_group, own - pooled, 0.0)
@@ -253,7 +229,7 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
             [sample.influence, np.stack([deviation, np.zeros_like(deviation)])[:, :, None]], axis=2
         )
         influence = influence * factor[:, None]
-        value = np.where(total > 0, factor * own, np.nan)
+        value = np.where(np.isfinite(pooled), factor * own, np.nan)
         freedom = np.where(factor > 0, sample.freedom, np.inf)
         least = np.minimum(freedom[:, ones], freedom[:, others])
         gap = Sample(

@@ -4,9 +4,11 @@ Values that are not finite are left out, and so is a dataset without a member. C
 rows.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,9 @@ class Rows:
         return None if mixed else self.levels[inside]
 
 
+_Sampled = Sample | tuple[Sample, Floats] | None
+
+
 def auc_numbers(
     rows: Rows,
     scores: Floats,
@@ -153,9 +158,7 @@ def share_numbers(
 def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
     """Return Somers' D of a value given copies, over pairs of members that differ in these."""
 
-    def sample(
-        inside: Counts, _: Counts, within_cells: Mask, n_groups: int
-    ) -> tuple[Sample, Floats] | None:
+    def sample(inside: Counts, _: Counts, within_cells: Mask, n_groups: int) -> _Sampled:
         side = Side(values[inside], rows.group[inside])
         trend, pairs = trend_sample(side, copies[inside], n_groups, rows.strata(inside))
         return (trend, np.array([pairs])) if pairs else None
@@ -165,12 +168,9 @@ def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
 
 def number_groups(dataset: Iterable[str], group: Iterable[str]) -> Counts:
     """Return the number of each row's group within its dataset, in order of first appearance."""
-    numbers: dict[str, dict[str, int]] = {}
-    group_ids = []
-    for name, own in zip(dataset, group, strict=True):
-        numbers_of_dataset = numbers.setdefault(name, {})
-        group_ids.append(numbers_of_dataset.setdefault(own, len(numbers_of_dataset)))
-    return np.array(group_ids, dtype=np.int64)
+    numbers: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(count().__next__))
+    pairs = zip(dataset, group, strict=True)
+    return np.array([numbers[name][own] for name, own in pairs], dtype=np.int64)
 
 
 EQUAL = "all scores are equal"
@@ -189,9 +189,6 @@ def unsupported(rows: Rows, scores: Floats, at: Counts) -> str | None:
         if len(np.unique(rows.group[side])) < 2:
             return f"one group only among the {name}"
     return None
-
-
-_Sampled = Sample | tuple[Sample, Floats] | None
 
 
 def _numbers(
@@ -215,6 +212,7 @@ def _numbers(
     measured = np.isfinite(values)
     member, nonmember = rows.member & measured, rows.nonmember & measured
     lacking = (rows.member | rows.nonmember) & ~measured
+    cells = np.ones((1, len(values)), dtype=bool) if within is None else within
     seeds: list[dict[str, Part]] = []
     for seed in rows.places:
         seeds.append({})
@@ -222,9 +220,7 @@ def _numbers(
             inside, outside = at[member[at]], at[nonmember[at]]
             if not len(inside):
                 continue
-            within_cells = (
-                np.ones((1, len(inside)), dtype=bool) if within is None else within[:, inside]
-            )
+            within_cells = cells[:, inside]
             sample_of = sample(inside, outside, within_cells, rows.n_groups[dataset])
             if sample_of is None:
                 continue

@@ -11,6 +11,7 @@ the only markup let through is that of our own pictures.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from analysis import summary
 from analysis.arm import axis_names
 from analysis.checks.check import Check
 from analysis.checks.validity import check_validity
@@ -59,15 +60,6 @@ from analysis.page.unlearning.sections import lead_parts, unlearning_sections
 from analysis.page.unlearning.verdicts import judged_models, leading_sentences
 from analysis.page.view import ReportView
 from analysis.studies.verdicts import QUESTION as CLAIMS
-from analysis.summary import (
-    AUC_MEANS,
-    NOTHING_MEASURED,
-    choice_sentence,
-    find_headline,
-    headline_sentence,
-    seeds_sentence,
-    summary_sentences,
-)
 from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"
@@ -109,7 +101,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     tables = split_by_cohort(inputs.analysis.metrics, inputs.axes)
     audits = [audit for _, audit in inputs.backgrounds]
     checks = check_validity(tables, inputs.audits, inputs.copies, audits)
-    best = find_headline(tables, inputs.arm_name)
+    best = summary.find_headline(tables, inputs.arm_name)
     view = None if best is None else ReportView(inputs=inputs, tables=tables, best=best)
     # The section on detectors lists what was left out.
     listed = {left_out.note for left_out in inputs.left_out}
@@ -120,9 +112,8 @@ def build_page(inputs: PageInputs) -> RunPage:
     report = led or _detection_led(view, checks, detection)
     methods = describe_methods(inputs) if inputs.settings else None
     pages = [*report.siblings, *_sibling_pages(inputs, tables, checks, view, methods)]
-    claims = claims_section(
-        inputs.analysis.tables.get(CLAIMS), inputs.claims, view.names if view else {}
-    )
+    names = view.names if view else {}
+    claims = claims_section(inputs.analysis.tables.get(CLAIMS), inputs.claims, names)
     sections = _drop_empty(
         experiment_section(inputs), claims, *report.answers, checks_section(checks, inputs)
     )
@@ -157,7 +148,7 @@ def build_page(inputs: PageInputs) -> RunPage:
         sentences=(
             *(note for note in notes if NO_SCORE in note),
             *([str(led.sentences[0])] if led else []),
-            *summary_sentences(tables, best, view.names if view else {}),
+            *summary.summary_sentences(tables, best, names),
             *(part for part in (along.parts if along else ()) if isinstance(part, str)),
         ),
         methods=methods,
@@ -170,10 +161,10 @@ def _detection_led(
 ) -> _Report:
     """Return a report that leads with detection."""
     if view is None:
-        return _Report([NOTHING_MEASURED], [badges(checks)], detection)
-    key, choice = choice_sentence(view.best, view.names)
-    choice += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
-    headline = headline_sentence(view.tables, view.best)
+        return _Report([summary.NOTHING_MEASURED], [badges(checks)], detection)
+    key, choice = summary.choice_sentence(view.best, view.names)
+    choice += f" {summary.AUC_MEANS} {summary.seeds_sentence(view.best.cell)}"
+    headline = summary.headline_sentence(view.tables, view.best)
     return _Report([headline, (key, choice)], first_parts(view, checks), detection)
 
 
@@ -193,7 +184,7 @@ def _unlearning_led(
     names = view.names if view else {}
     before, changes = None, None
     if view is not None:
-        headline = headline_sentence(view.tables, view.best)
+        headline = summary.headline_sentence(view.tables, view.best)
         pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
         before = answer("before", "Before", "Before unlearning", headline, extra=[pictures])
         title = "What changes detectability?"

@@ -7,9 +7,10 @@ last row counts each pass once.
 
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from analysis.findings import group_by
 from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs, StepRecord
 from analysis.page.parts import CopyButton, Fold, Note, Part, Section, answer
 from analysis.page.table import Table, facts, listing, seconds_text
@@ -58,39 +59,28 @@ def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> S
 
 def detector_costs(work: Sequence[DetectorWork]) -> list[DetectorCost]:
     """Return the cost of each detector, dearest first, and of all of them together."""
-    read: dict[str, dict[str, EvidenceStep]] = {}
-    for item in work:
-        read.setdefault(item.detector, {}).update({step.key: step for step in item.steps})
-    readers = Counter(key for steps in read.values() for key in steps)
-    costs = []
-    for detector, steps in read.items():
-        own_work = [item for item in work if item.detector == detector]
-        own = sum(step.seconds for step in steps.values() if readers[step.key] == 1)
-        passes = "; ".join(dict.fromkeys(item.cost for item in own_work))
-        costs.append(_cost(detector, passes, own_work, steps, own))
+    by_detector = group_by(work, lambda item: item.detector)
+    readers = Counter(key for own in by_detector.values() for key in _steps(own))
+    costs = [_cost(detector, own, readers) for detector, own in by_detector.items()]
     costs.sort(key=lambda cost: (-cost.own_seconds, -cost.seconds, cost.detector))
     if len(costs) > 1:
-        all_steps = {key: step for steps in read.values() for key, step in steps.items()}
-        total = sum(step.seconds for step in all_steps.values())
-        costs.append(_cost("all together", "", work, all_steps, total))
+        costs.append(_cost("all together", work, Counter())._replace(cost=""))
     return costs
 
 
-def _cost(
-    detector: str,
-    passes: str,
-    work: Sequence[DetectorWork],
-    steps: Mapping[str, EvidenceStep],
-    own: float,
-) -> DetectorCost:
-    scoring = [item.scoring_seconds for item in work]
+def _steps(work: Sequence[DetectorWork]) -> dict[str, EvidenceStep]:
+    return {step.key: step for item in work for step in item.steps}
+
+
+def _cost(detector: str, work: Sequence[DetectorWork], readers: Counter[str]) -> DetectorCost:
+    steps, scoring = _steps(work).values(), [item.scoring_seconds for item in work]
     return DetectorCost(
         detector,
-        passes,
-        tokens_in=sum(step.tokens_in or 0 for step in steps.values()),
-        tokens_out=sum(step.tokens_out or 0 for step in steps.values()),
-        seconds=sum(step.seconds for step in steps.values()),
-        own_seconds=own,
+        "; ".join(dict.fromkeys(item.cost for item in work)),
+        tokens_in=sum(step.tokens_in or 0 for step in steps),
+        tokens_out=sum(step.tokens_out or 0 for step in steps),
+        seconds=sum(step.seconds for step in steps),
+        own_seconds=sum(step.seconds for step in steps if readers[step.key] <= 1),
         scoring_seconds=None if None in scoring else sum(value or 0.0 for value in scoring),
     )
 

@@ -7,10 +7,9 @@ all four contain the same numbers.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log2
-from typing import TypeVar
 
 from analysis.arm import MODEL_FREE
-from analysis.findings import Row
+from analysis.findings import Item, Row
 from analysis.intervals.estimate import Estimate
 from analysis.page.drawing.elements import round_limits, round_ticks
 from analysis.page.drawing.matrix import AxisHeading, Matrix, auc_axis, difference_axis
@@ -21,7 +20,6 @@ from analysis.summary import NO_NAMES, Names
 from analysis.unit import AUC, Dot, Entry, Unit
 
 MAX_PANELS = 20
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, kw_only=True)

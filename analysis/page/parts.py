@@ -224,9 +224,9 @@ def folded(title: str, parts: Sequence[Part]) -> Fold | None:
     return Fold(title, parts) if parts else None
 
 
-def fold(table: Table) -> Fold:
+def fold(table: Table | None) -> Fold | None:
     """Return a table folded away under its title."""
-    return Fold(f"{table.title}: {with_noun(len(table.rows), 'row')}", [table])
+    return Fold(f"{table.title}: {with_noun(len(table.rows), 'row')}", [table]) if table else None
 
 
 def fold_items(title: str, sentences: Sequence[str]) -> Fold | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -262,7 +262,8 @@ class ReportView:
 
     def rows(self, detector: str) -> CohortRows:
         """Return a detector's scores, placed and standardised within each dataset and seed."""
-        parts = []
+        empty = np.zeros(0)
+        parts: list[Sequence[Any]] = [(empty, empty.astype(np.int64), empty, empty)]
         for arm, compared in self.compared:
             column = self.column(detector)
             rows, scores = compared.rows(column), arm.scores[:, arm.index[column]]
@@ -274,9 +275,6 @@ class ReportView:
             scale = 1.4826 * np.median(np.abs(outside - centre)) or 1.0
             parts.append((higher / len(outside), arm.copies[rows & arm.member],
                           (inside - centre) / scale, (outside - centre) / scale))  # fmt: skip
-        if not parts:
-            empty = np.zeros(0)
-            return CohortRows(empty, empty.astype(np.int64), empty, empty)
         return CohortRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 

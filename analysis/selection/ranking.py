@@ -11,17 +11,14 @@ processors differ in the last bits of a score, and no choice may depend on them.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite, nan
-from typing import TypeVar
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
-from analysis.findings import Findings
+from analysis.findings import Findings, Key
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import TUNE_AUC
 
 TIE = 1e-6
 """AUCs that are not further apart are equal; two rows that change places move one by more."""
-
-Key = TypeVar("Key")
 
 
 def common_rows(cells: Mapping[str, Estimate | None]) -> tuple[int, int]:

@@ -36,12 +36,12 @@ class Effect(Settings):
     of: str
     """One of `columns`."""
     columns: Names
-    """Numeric columns of the design, whose logarithms are fitted together with a constant by least
-    squares in each seed."""
+    """Numeric columns of the design, whose logarithms, with a constant, are fitted by least squares
+    in each seed."""
     factor: Annotated[float, Field(gt=1)] = 4.0
-    """The change of the column that the effect is reported for: `4` for a fourfold value."""
+    """The change of the column for which the effect is reported: `4` for a fourfold value."""
     arms: tuple[str, ...] = ()
-    """The arms that the line is fitted to; empty for all of them."""
+    """The arms to which the line is fitted; empty for all."""
 
     @model_validator(mode="after")
     def _names_columns(self) -> "Effect":
@@ -69,22 +69,22 @@ class Claim(Settings):
     hypothesis: Annotated[str, Field(min_length=1)]
     """The expected result, in a sentence."""
     detectors: Names = ("min_k", "reference")
-    """The detectors that it is about, each once, with its default setting."""
+    """Its detectors, each once, with the default setting."""
     measure: Literal["auc", "probit", "dose75"] = "auc"
     """What is compared: `auc`; `probit`, the probit of AUC, reported as a change from AUC 0.70;
     `dose75`, the log2 of the copies at which AUC reaches 0.75."""
     copies: tuple[Copies, Copies] | None = None
     """The fewest and the most copies of the members compared; null for all with a copy."""
     contrast: dict[str, float] | None = None
-    """Weights that sum to 0, none of them 0, such as `{large: 1, small: -1}`, by arm, or by
-    `ARM/DATASET` for the rows of one dataset."""
+    """Weights by arm, or by `ARM/DATASET` for the rows of one dataset, that sum to 0, such as
+    `{large: 1, small: -1}`."""
     effect: Effect | None = None
     """The effect of one column of the design."""
     spread: str | None = None
     """An arm, for the standard deviation of its true AUC over seeds instead of a comparison."""
     margin: PositiveFloat | None = None
     """The smallest effect that matters, in units of the measure, or the upper limit of a spread;
-    null for 0.03, of `dose75` 0.485 (a factor of 1.4), of a spread 0.05."""
+    null: 0.03, for `dose75` 0.485 (a factor of 1.4), for a spread 0.05."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Claim":

@@ -91,8 +91,7 @@ def probits(auc: Floats, members: Counts, nonmembers: Counts) -> Floats:
     from scipy.special import ndtri
 
     least = 0.5 / np.maximum(np.minimum(members, nonmembers), 1)
-    values: Floats = ndtri(np.clip(auc, least, 1 - least))
-    return values
+    return ndtri(np.clip(auc, least, 1 - least))
 
 
 def dose_by_seed(auc: Floats, variance: Floats, copies: Floats) -> tuple[Floats, str]:

@@ -37,7 +37,7 @@ from analysis.intervals.influence import Counts
 from analysis.metrics import AUC
 from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
-from analysis.tables import metric_rows
+from analysis.tables import metric_rows, with_selections
 from analysis.trajectory.fading import PreparedCheckpoint, fading_rows
 from analysis.trajectory.insertion import insertion_rows
 from detect.scores.table import default_settings
@@ -102,8 +102,10 @@ def trajectory_tables(
         head = cohort.columns()
         for column, selections in picked.items():
             for checkpoint in work:
-                rows["trajectory"] += _progress_rows(checkpoint, column, selections)
-            rows["fading"] += fading_rows(head, work, column, selections, settings)
+                progress_rows = _progress_rows(checkpoint, column)
+                rows["trajectory"] += with_selections(progress_rows, selections)
+            fading = ({**head, **row} for row in fading_rows(work, column, settings))
+            rows["fading"] += with_selections(fading, selections)
         rows["insertion"] += insertion_rows(head, work, settings)
     return {name: question_table(name, axis_names(checkpoints), own) for name, own in rows.items()}
 
@@ -164,20 +166,17 @@ def _steps_since(arm: LoadedArm, checkpoint: Checkpoint) -> Counts:
     return np.where(arm.member, np.array(since, dtype=np.int64), -1)
 
 
-def _progress_rows(
-    checkpoint: PreparedCheckpoint, column: DetectorColumn, selections: Sequence[str]
-) -> list[dict[str, Any]]:
+def _progress_rows(checkpoint: PreparedCheckpoint, column: DetectorColumn) -> list[dict[str, Any]]:
     work = checkpoint.work
     if any(column not in arm.index for arm in work.loaded):
         return []
     measured = measure_columns(work, [column])[column]
     rows = []
-    for selection in selections:
-        for row in metric_rows(work, column, selection, measured):
-            if row["metric"] != AUC or (row["copies"] == ALL and row["n_members"] < 2):
-                continue
-            values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
-            rows.append({**values, "step": checkpoint.step, "tokens": checkpoint.tokens})
+    for row in metric_rows(work, column, measured):
+        if row["metric"] != AUC or (row["copies"] == ALL and row["n_members"] < 2):
+            continue
+        values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
+        rows.append({**values, "step": checkpoint.step, "tokens": checkpoint.tokens})
     return rows
 
 

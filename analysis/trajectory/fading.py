@@ -96,26 +96,28 @@ class Placed(NamedTuple):
 
     def among(self, which: Mask) -> "Placed":
         """Return some of the members."""
-        selected = {
-            name: getattr(self, name)[which] for name in ("rows", "last", "doublings", "scores")
-        }
-        return self._replace(**selected)
+        return self._replace(
+            rows=self.rows[which],
+            last=self.last[which],
+            doublings=self.doublings[which],
+            scores=self.scores[which],
+        )
+
+
+Checkpoints = Sequence[PreparedCheckpoint]
+PlacedSeeds = Sequence[Mapping[str, tuple[Sequence[Placed], Counts, int]]]
+"""For each seed by dataset: the members under each checkpoint, every row's group, and how many
+groups there are."""
 
 
 def fading_rows(
-    head: Mapping[str, str],
-    checkpoints: Sequence[PreparedCheckpoint],
-    column: DetectorColumn,
-    selections: Sequence[str],
-    settings: AnalysisSettings,
+    checkpoints: Checkpoints, column: DetectorColumn, settings: AnalysisSettings
 ) -> list[dict[str, Any]]:
-    """Return one detector setting's rows of the question `fading`.
+    """Return one detector setting's rows of the question `fading`, without axes and selection.
 
     Args:
-        head: the axes' columns.
         checkpoints: all checkpoints of the cohort.
         column: detector and setting.
-        selections: what the setting stands for; each row is given once for each.
         settings: how intervals are made.
     """
     scored = [
@@ -130,18 +132,18 @@ def fading_rows(
         seen = checkpoint.work.sides(column)[0] & (steps >= 0)
         copies += checkpoint.work.copies[seen].tolist()
         most = max(most, int(steps[seen].max(initial=0)))
-    common = {**head, **column._asdict()}
     rows = []
     for cell in copies_cells(copies, high_copies=settings.high_copies) if copies else ():
         if cell.low == 0:
             continue
-        own = [_fading_row(scored, column, cell, since, settings) for since in since_bins(most)]
+        seeds = list(_place_datasets(scored, column, cell))
+        own = [_fading_row(scored, seeds, since, settings) for since in since_bins(most)]
         if is_dose(cell.label) or cell.label == ALL:
-            placed = placed_numbers(scored, column, cell, IntervalMethod.SLOPE, slope_part)
-            if slope := _row(*placed[:2], settings):
+            slopes = placed_numbers(seeds, IntervalMethod.SLOPE, slope_part)
+            if slope := _row(*slopes[:2], settings):
                 own.append({"steps_since_copy": EVERY, "metric": FADING_SLOPE, **slope})
-        rows += [{**common, "copies": cell.label, **row} for row in own if row]
-    return [{**row, "selection": selection} for selection in selections for row in rows]
+        rows += [{**column._asdict(), "copies": cell.label, **row} for row in own if row]
+    return rows
 
 
 def _row(numbers: Numbers, pairs: int, settings: AnalysisSettings) -> dict[str, Any]:
@@ -153,11 +155,7 @@ def _row(numbers: Numbers, pairs: int, settings: AnalysisSettings) -> dict[str, 
 
 
 def _fading_row(
-    scored: Sequence[PreparedCheckpoint],
-    column: DetectorColumn,
-    cell: CopiesCell,
-    since: CopiesCell,
-    settings: AnalysisSettings,
+    scored: Checkpoints, seeds: PlacedSeeds, since: CopiesCell, settings: AnalysisSettings
 ) -> dict[str, Any]:
     """Return the AUC of the pairs of one bin; empty if there are too few members."""
 
@@ -165,7 +163,7 @@ def _fading_row(
         in_bin = (placement.among(since.holds(placement.since)) for placement in placed)
         return mean_part([members for members in in_bin if len(members.rows)], groups, n_groups)
 
-    numbers, pairs, steps = placed_numbers(scored, column, cell, IntervalMethod.AUC, part)
+    numbers, pairs, steps = placed_numbers(seeds, IntervalMethod.AUC, part)
     row = _row(numbers, pairs, settings)
     if not row:
         return {}
@@ -187,28 +185,24 @@ the steps since the last copy, summed over these."""
 
 
 def placed_numbers(
-    checkpoints: Sequence[PreparedCheckpoint],
-    column: DetectorColumn,
-    cell: CopiesCell,
+    placed_seeds: PlacedSeeds,
     scale: IntervalMethod,
     part_of: Callable[[Sequence[Placed], Counts, int], Made | None],
 ) -> tuple[Numbers, int, float]:
     """Return one number of members with so many copies, its pairs, and the steps since of these.
 
     Args:
-        checkpoints: all checkpoints of a cohort.
-        column: detector and setting.
-        cell: copies seen by then.
+        placed_seeds: the members.
         scale: of the number.
         part_of: returns the estimate of a dataset of a seed, given its members under each
             checkpoint, the group of every row, and the number of groups.
     """
     seeds: list[dict[str, Part]] = []
     pairs, steps = 0, 0.0
-    for datasets in _place_datasets(checkpoints, column, cell):
+    for datasets in placed_seeds:
         seeds.append({})
-        for dataset, placed, groups, n_groups in datasets:
-            if made := part_of(placed, groups, n_groups):
+        for dataset, placed in datasets.items():
+            if made := part_of(*placed):
                 seeds[-1][dataset] = made[0]
                 pairs, steps = pairs + made[1], steps + made[2]
     return Numbers(seeds, scale), pairs, steps
@@ -295,15 +289,15 @@ def _sample(
 
 
 def _place_datasets(
-    checkpoints: Sequence[PreparedCheckpoint], column: DetectorColumn, cell: CopiesCell
-) -> Iterator[list[tuple[str, list[Placed], Counts, int]]]:
-    """Yield for each seed its datasets, with the members under each checkpoint, and groups."""
+    checkpoints: Checkpoints, column: DetectorColumn, cell: CopiesCell
+) -> Iterator[dict[str, tuple[list[Placed], Counts, int]]]:
+    """Yield `PlacedSeeds` of the members with so many copies seen by then."""
     names = dict.fromkeys(
         name for checkpoint in checkpoints for own in checkpoint.work.compared for name in own
     )
     seeds = {arm.arm.seed for checkpoint in checkpoints for arm in checkpoint.work.loaded}
     for seed in sorted(seeds):
-        datasets = []
+        datasets = {}
         for dataset in names:
             placed, groups, n_groups = [], np.zeros(0, dtype=np.int64), 0
             for checkpoint in checkpoints:
@@ -316,7 +310,7 @@ def _place_datasets(
                         placed.append(placement)
                         groups, n_groups = rows.group[rows.seed == at], rows.n_groups[dataset]
             if placed:
-                datasets.append((dataset, placed, groups, n_groups))
+                datasets[dataset] = placed, groups, n_groups
         yield datasets
 
 

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from analysis.arm import Arm, load_arm
+from analysis.arm import Arm, DetectorColumn, load_arm
 from analysis.copy_bins import CopiesCell
 from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.rows import Rows, number_groups
@@ -190,17 +190,13 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> SeedCohort:
     pools = [read_examples(arm.examples) for arm in arms]
     examples = [example for pool in pools for example in pool]
     masks = [_masks(arm, pool) for arm, pool in zip(arms, pools, strict=True)]
-    dataset, whole = [example.dataset for example in examples], np.ones(len(examples), dtype=bool)
+    dataset, group = ([getattr(each, name) for each in examples] for name in ("dataset", "group"))
+    seed = np.repeat(np.arange(len(arms)), [len(pool) for pool in pools])
+    rows = Rows.of(number_groups(dataset, group), seed=seed)
     return SeedCohort(
         axes=arms[0].axes,
         seeds=tuple(arm.seed for arm in arms),
-        rows=Rows(
-            seed=np.repeat(np.arange(len(arms)), [len(pool) for pool in pools]),
-            dataset=np.array(dataset, dtype=object),
-            group=number_groups(dataset, [example.group for example in examples]),
-            member=whole,
-            nonmember=~whole,
-        ),
+        rows=replace(rows, dataset=np.array(dataset, dtype=object)),
         masks={name: np.concatenate([own[name] for own in masks]) for name in masks[0]},
         copies=np.concatenate([_copies(arm, pool) for arm, pool in zip(arms, pools, strict=True)]),
         models=[
@@ -238,12 +234,12 @@ def _model(arm: ArmEvidence, evidence: ModelEvidence, pool: Sequence[Example]) -
     settings: dict[str, str] = {}
     for name, folder in evidence.folders.items():
         kind, _, steps = name.partition(" ")
-        if name == "scores":
-            settings, scores = _default_scores(arm, evidence, folder, pool)
-            values |= {("score", detector): column for detector, column in scores.items()}
-        elif kind == "condition":
-            _, scores = _default_scores(arm, evidence, folder, pool)
-            values |= {(name, detector): column for detector, column in scores.items()}
+        if kind in ("scores", "condition"):
+            scores = _default_scores(arm, evidence, folder, pool)
+            if name == "scores":
+                settings = {column.detector: column.setting for column in scores}
+            read = "score" if name == "scores" else name
+            values |= {(read, column.detector): own for column, own in scores.items()}
         elif name == "statistics":
             memories = _memories(folder, ids)
             values |= {("text", field): column for field, column in memories.items()}
@@ -259,8 +255,8 @@ def _model(arm: ArmEvidence, evidence: ModelEvidence, pool: Sequence[Example]) -
 
 def _default_scores(
     arm: ArmEvidence, evidence: ModelEvidence, folder: Path, pool: Sequence[Example]
-) -> tuple[dict[str, str], dict[str, Floats]]:
-    """Return the setting and the scores of each detector's default."""
+) -> dict[DetectorColumn, Floats]:
+    """Return the scores of each detector's default."""
     default_arm = Arm(
         axes=arm.axes,
         seed=arm.seed,
@@ -272,10 +268,7 @@ def _default_scores(
     )
     loaded = load_arm(default_arm, pool)
     columns = [loaded.default(name) for name in loaded.detectors]
-    return (
-        {column.detector: column.setting for column in columns},
-        {column.detector: loaded.scores[:, loaded.index[column]] for column in columns},
-    )
+    return {column: loaded.scores[:, loaded.index[column]] for column in columns}
 
 
 def _memories(folder: Path, ids: Sequence[str] | None = None) -> dict[str, Floats]:

@@ -29,17 +29,9 @@ from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import trend_numbers
 from analysis.settings import MeasureSettings
 from analysis.tables import POOLED
+from analysis.unlearning import measures
 from analysis.unlearning.evidence import ORIGINAL, RETRAINED, ModelKey, SeedCohort, Values
-from analysis.unlearning.measures import (
-    FORGET_LOG_PROBABILITY,
-    TEXT_MEASURES,
-    Measure,
-    auc_measure,
-    auc_measures,
-    forget_quality,
-    present_in,
-    relearned_measure,
-)
+from analysis.unlearning.measures import Measure
 
 
 @dataclass(kw_only=True)
@@ -139,10 +131,10 @@ def write_measures(writer: RowWriter) -> None:
     """Add every measure of every model that has it."""
     cohort = writer.cohort
     for key in cohort.keys:
-        for measure in auc_measures(cohort, key):
+        for measure in measures.auc_measures(cohort, key):
             write_measure(writer, key, measure)
         _write_conditions(writer, key)
-    for measure in TEXT_MEASURES:
+    for measure in measures.TEXT_MEASURES:
         for key in cohort.keys:
             write_measure(writer, key, measure)
 
@@ -151,14 +143,14 @@ def write_measure(writer: RowWriter, key: ModelKey, measure: Measure) -> None:
     """Add a measure of a model, if it has it, and its differences to other models."""
     cohort = writer.cohort
     own_values = measure.values(cohort, key)
-    if not (expected := present_in(own_values)):
+    if not (expected := measures.present_in(own_values)):
         return
     own = measure.numbers(cohort, own_values, cells=writer.cells)
     writer.add(key, measure, own[0], expected=expected)
     # No two models are compared twice.
     for reference in () if key == RETRAINED else measure.references:
         reference_values = measure.values(cohort, reference)
-        if reference != key and present_in(reference_values):
+        if reference != key and measures.present_in(reference_values):
             named = _difference(measure, reference)
             gap = _write_gap(writer, key, measure, (own_values, reference_values), named)
             if measure.trend and reference == RETRAINED:
@@ -170,7 +162,7 @@ def _write_gap(
 ) -> Numbers:
     """Add what the first values' measure differs by from the second's, and return it."""
     own_numbers, reference_numbers = measure.numbers(writer.cohort, *pair, cells=writer.cells)
-    writer.add(key, named, own_numbers - reference_numbers, expected=present_in(pair[0]))
+    writer.add(key, named, own_numbers - reference_numbers, expected=measures.present_in(pair[0]))
     return own_numbers - reference_numbers
 
 
@@ -188,7 +180,7 @@ def _write_trends(
     """Add PrivLeak of an AUC, and Somers' D of a difference to the retrained model given copies:
     above 0, more copies leave more behind.
     """
-    cohort, expected = writer.cohort, present_in(pair[0])
+    cohort, expected = writer.cohort, measures.present_in(pair[0])
     named = _difference(measure, RETRAINED)
     if measure.nonmember:
         find = partial(privleak, gap, settings=writer.settings, confidence=writer.confidence)
@@ -207,10 +199,10 @@ def _write_conditions(writer: RowWriter, key: ModelKey) -> None:
     kinds = (name[0] for models in cohort.models if key in models for name in models[key].values)
     conditions = dict.fromkeys(kind for kind in kinds if kind.startswith("condition "))
     for condition in (kind.removeprefix("condition ") for kind in conditions):
-        for plain in auc_measures(cohort, key):
-            measure = auc_measure(plain.detector, condition=condition)
+        for plain in measures.auc_measures(cohort, key):
+            measure = measures.auc_measure(plain.detector, condition=condition)
             values = measure.values(cohort, key)
-            if present_in(values):
+            if measures.present_in(values):
                 write_measure(writer, key, measure)
                 pair = values, plain.values(cohort, key)
                 _write_gap(writer, key, measure, pair, replace(measure, name="auc_change"))
@@ -225,9 +217,9 @@ def write_forget_quality(writer: RowWriter) -> None:
 
 
 def _write_quality(writer: RowWriter, key: ModelKey, dataset: str | None) -> None:
-    cohort, measure = writer.cohort, FORGET_LOG_PROBABILITY
+    cohort, measure = writer.cohort, measures.FORGET_LOG_PROBABILITY
     pair = [measure.values(cohort, model_key) for model_key in (key, RETRAINED)]
-    if not all(map(present_in, pair)):
+    if not all(map(measures.present_in, pair)):
         return
     distance, p_value = replace(measure, name="ks_distance"), replace(measure, name="ks_p")
     own_values, reference_values = measure.shared(cohort, *pair)
@@ -240,7 +232,7 @@ def _write_quality(writer: RowWriter, key: ModelKey, dataset: str | None) -> Non
             writer.add_plain(key, named, dataset, {"note": "no value"})
         return
     groups = [f"{d}\0{g}" for d, g in zip(rows.dataset[chosen], rows.group[chosen], strict=True)]
-    estimate, chance = forget_quality(
+    estimate, chance = measures.forget_quality(
         own_values[chosen],
         reference_values[chosen],
         pack_groups(groups)[0],
@@ -300,19 +292,19 @@ def write_relearning(writer: RowWriter) -> None:
             if key in models
         ]
         if steps := sorted(set.intersection(*steps_by_seed)):
-            measures = {step: relearned_measure(step) for step in (0, *steps)}
-            for measure in measures.values():
+            by_step = {step: measures.relearned_measure(step) for step in (0, *steps)}
+            for measure in by_step.values():
                 write_measure(writer, key, measure)
-            _write_steps(writer, key, measures)
+            _write_steps(writer, key, by_step)
 
 
-def _write_steps(writer: RowWriter, key: ModelKey, measures: Mapping[int, Measure]) -> None:
+def _write_steps(writer: RowWriter, key: ModelKey, by_step: Mapping[int, Measure]) -> None:
     """Add the first of the steps at which a model is back at the original's log-probability."""
     cohort = writer.cohort
-    original = measures[0].values(cohort, ORIGINAL)
+    original = by_step[0].values(cohort, ORIGINAL)
     pairs = {
         step: measure.numbers(cohort, measure.values(cohort, key), original)
-        for step, measure in measures.items()
+        for step, measure in by_step.items()
     }
     gaps = {step: own - reference for step, (own, reference) in pairs.items()}
     means = {step: gap.estimates(confidence=writer.confidence) for step, gap in gaps.items()}
@@ -321,7 +313,7 @@ def _write_steps(writer: RowWriter, key: ModelKey, measures: Mapping[int, Measur
     counts = {"forget": means[0][0].members, "groups": means[0][0].groups} if means[0] else {}
     writer.add_plain(
         key,
-        replace(measures[0], name="relearn_steps", setting=""),
+        replace(by_step[0], name="relearn_steps", setting=""),
         None,
         {
             "value": steps,

@@ -29,39 +29,33 @@ from typing import Any
 import numpy as np
 
 from analysis.arm import MODEL_FREE, axis_column
-from analysis.findings import group_by
+from analysis.findings import Row, group_by
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.fieller import fieller
 from analysis.intervals.numbers import Numbers, join_numbers
 from analysis.settings import MeasureSettings
 from analysis.unit import Unit
+from analysis.unlearning import measures
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, ModelKey, SeedCohort
 from analysis.unlearning.measure_rows import number_columns
-from analysis.unlearning.measures import (
-    EXACT_MEMORISATION,
-    EXTRACTION_STRENGTH,
-    FORGET_LOG_PROBABILITY,
-    GENERAL_LOG_PROBABILITY,
-    RETAIN_ACCURACY,
-    RETAIN_LOG_PROBABILITY,
-    Measure,
-    auc_measure,
-)
 
-Row = Mapping[str, Any]
 Names = Mapping[str, str]
 """Published names of detectors, by their own."""
 NO_NAMES: Names = MappingProxyType({})
 FORGETTING = (
-    auc_measure("loss"),
-    auc_measure("min_k"),
-    EXACT_MEMORISATION,
-    EXTRACTION_STRENGTH,
-    FORGET_LOG_PROBABILITY,
+    measures.auc_measure("loss"),
+    measures.auc_measure("min_k"),
+    measures.EXACT_MEMORISATION,
+    measures.EXTRACTION_STRENGTH,
+    measures.FORGET_LOG_PROBABILITY,
 )
 """The measures of a model's position."""
-UTILITY = (RETAIN_LOG_PROBABILITY, RETAIN_ACCURACY, GENERAL_LOG_PROBABILITY)
+UTILITY = (
+    measures.RETAIN_LOG_PROBABILITY,
+    measures.RETAIN_ACCURACY,
+    measures.GENERAL_LOG_PROBABILITY,
+)
 """The measures of cost."""
 ALL = "all"
 OPEN, LOST, KEPT, DIVERGED = "cannot be told", "lost", "kept", "diverged"
@@ -140,7 +134,7 @@ def find_verdict(
             more |= {"detector": measure.detector, "note": _note(position)}
             rows.append(verdict_row(measure.name, "forgetting", verdict, position, **more))
     for measure in UTILITY:
-        accuracy = measure is RETAIN_ACCURACY
+        accuracy = measure is measures.RETAIN_ACCURACY
         margin = settings.accuracy_margin if accuracy else settings.utility_margin
         for other in (RETRAINED, ORIGINAL):
             if (pair := measure.of(cohort, (key, other))) is not None:
@@ -191,7 +185,7 @@ def find_position(
     joint = by_seed.covariance(np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]))
     quantile = float(stdtrit(max(float(joint.freedom.min()), 1.0), (1 + confidence) / 2))
     # The line (u - r) + (r - o) x reaches 0 at the position.
-    places = fieller(u - r, r - o, joint.covariance, 0.0, quantile, start=-np.inf).places
+    places = fieller(u - r, r - o, joint.covariance, quantile, start=-np.inf).places
     few = f"not to be trusted: {groups} groups" if groups < TRUSTED_GROUPS else ""
     if not places and (o - r) ** 2 > quantile**2 * joint.covariance[1, 1]:
         # The models agree on every text, so both roots are equal, but for rounding.
@@ -224,7 +218,7 @@ def position_verdict(position: Estimate) -> str:
 
 
 def _gap_row(
-    measure: Measure, other: ModelKey, gap: Estimate, margin: float, *, dead: bool
+    measure: measures.Measure, other: ModelKey, gap: Estimate, margin: float, *, dead: bool
 ) -> dict[str, Any]:
     if not gap.seeds and dead:
         verdict = DIVERGED

@@ -16,20 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.intervals.influence import Mask
+from analysis.unlearning_audit import evidence
 from analysis.unlearning_audit.audit import none_if_nan, write_audit
 from analysis.unlearning_audit.checks import Weights
-from analysis.unlearning_audit.evidence import (
-    AUDITED,
-    HOLDOUT,
-    MODELS,
-    QUESTION,
-    Scores,
-    prompt_of,
-    read_evidence,
-    rest_of,
-    score_ratios,
-    scored_by,
-)
 from analysis.unlearning_audit.rule import Band
 from detect.generation.continuations import Continued, write_continuations
 from detect.scores.table import score_notes
@@ -89,15 +78,15 @@ def build_written(context: StepContext) -> None:
     chosen, all_chunks = _chunks_to_continue(context, chunks)
     target = open_target(context)
     length = _length(target, all_chunks, context.settings)
-    texts = _sample(context, target, list(map(prompt_of, chosen)), length, "continuations")
+    texts = _sample(context, target, list(map(evidence.prompt_of, chosen)), length, "continuations")
     if context.settings["name"] == "unlearned":
-        questions = [chunk for chunk in chunks if chunk.dataset == QUESTION]
-        prompts = [_ANSWER.format(question=prompt_of(chunk)) for chunk in questions]
+        questions = [chunk for chunk in chunks if chunk.dataset == evidence.QUESTION]
+        prompts = [_ANSWER.format(question=evidence.prompt_of(chunk)) for chunk in questions]
         longest = context.settings["answer_tokens"]
         texts += _sample(context, target, prompts, longest, "answers")
         chosen += questions
     continuations = [
-        Continued(prompt_of(chunk), rest_of(chunk), own)
+        Continued(evidence.prompt_of(chunk), evidence.rest_of(chunk), own)
         for chunk, own in zip(chosen, texts, strict=True)
     ]
     write_continuations(context.out, [chunk.example_id for chunk in chosen], continuations)
@@ -108,13 +97,13 @@ def _chunks_to_continue(
 ) -> tuple[list[Example], list[Example]]:
     """Return the chunks that the model continues, and those that any model does."""
     settings = context.settings
-    audited = [chunk for chunk in chunks if chunk.dataset == AUDITED]
-    held_out = [chunk for chunk in chunks if chunk.dataset == HOLDOUT]
+    audited = [chunk for chunk in chunks if chunk.dataset == evidence.AUDITED]
+    held_out = [chunk for chunk in chunks if chunk.dataset == evidence.HOLDOUT]
     scores = {
-        name: scored_by(context.inputs[f"{name}-scores"], audited, *settings["scored"])
+        name: evidence.scored_by(context.inputs[f"{name}-scores"], audited, *settings["scored"])
         for name in ("original", "unlearned")
     }
-    ratios, reasons = score_ratios(scores["original"][0], scores["unlearned"][0])
+    ratios, reasons = evidence.score_ratios(scores["original"][0], scores["unlearned"][0])
     require_ratios(scores, reasons, settings["scored"])
     flags = Band(*settings["band"]).holds(ratios)
     others = None if settings["all_chunks"] else settings["others"]
@@ -125,7 +114,7 @@ def _chunks_to_continue(
 
 
 def require_ratios(
-    scores: Mapping[str, Scores], reasons: Sequence[str | None], scored: Sequence[str]
+    scores: Mapping[str, evidence.Scores], reasons: Sequence[str | None], scored: Sequence[str]
 ) -> None:
     """Refuse scores of which no ratio can be taken.
 
@@ -189,7 +178,7 @@ def _length(target: "Target", chunks: Sequence[Example], settings: Mapping[str, 
         return 0
     rests, prompts = (
         max(map(len, encode_texts(target.tokenizer, list(map(part_of, chunks)), added=True)))
-        for part_of in (rest_of, prompt_of)
+        for part_of in (evidence.rest_of, evidence.prompt_of)
     )
     limit: int = settings["max_tokens"] or min(rests, _MOST_TOKENS)
     if settings["context"] is None:
@@ -314,11 +303,11 @@ def build_given(context: StepContext) -> None:
     weights = json.loads((folders["weights"] / WEIGHTS_FILE).read_text(encoding="utf-8"))
     if weights["cosine"] is None:
         weights["cosine"] = math.nan
-    scores = [folders[name] for model in MODELS if (name := f"{model}-scores") in folders]
+    scores = [folders[name] for model in evidence.MODELS if (name := f"{model}-scores") in folders]
     notes = dict.fromkeys([*settings["notes"], *(n for path in scores for n in score_notes(path))])
     write_audit(
         context,
-        read_evidence(context, read_examples(folders["texts"])),
+        evidence.read_evidence(context, read_examples(folders["texts"])),
         [*notes],
         weights=Weights(**weights),
         guessing=settings["guessing"],

@@ -8,6 +8,7 @@ members, on a model that was trained again without a forget set of those that it
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from analysis.findings import Findings, Row, question_table
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats, Mask
 from analysis.settings import AnalysisSettings
-from analysis.tables import metric_rows
+from analysis.tables import metric_rows, with_selections
 from analysis.unit import AUC, DIFFERENCE
 from detect.ground_truth.ground_truth import ScoredModel
 
@@ -84,8 +85,7 @@ def measured_metrics(
     rows = (
         row
         for column, selections in picked.items()
-        for selection in selections
-        for row in metric_rows(work, column, selection, measured[column])
+        for row in with_selections(metric_rows(work, column, measured[column]), selections)
     )
     return Findings(question_table("metrics", keys, rows).to_pylist(), keys)
 
@@ -102,7 +102,12 @@ class CheckedSetting(NamedTuple):
     settings: AnalysisSettings
 
     def auc(self, copies: str = ALL) -> Row | None:
-        """Return the pooled AUC on the rows that it can score, by number of copies."""
+        """Return the pooled AUC on the rows that it can score, by number of copies.
+
+        None if the setting was not scored under these models.
+        """
+        if any(self.column not in arm.index for arm in self.loaded):
+            return None
         work, measured = on_shared_rows(self.cohort, self.loaded, [self.column], self.settings)
         metrics = measured_metrics(work, {self.column: ["default"]}, measured)
         return metrics.row(detector=self.column.detector, copies=copies)
@@ -119,9 +124,9 @@ def orientation(row: Row | None, *, repeatable: bool) -> Iterator[CheckFinding]:
         row: its pooled AUC.
         repeatable: a row keeps its score; of scores that change the sign means nothing.
     """
+    finding = partial(CheckFinding, "orientation")
     if row is None or not np.isfinite(row["value"]):
-        yield CheckFinding(
-            "orientation",
+        yield finding(
             "look",
             "There is no AUC with an interval.",
             "Too few rows have a score, or all scores are equal.",
@@ -131,27 +136,24 @@ def orientation(row: Row | None, *, repeatable: bool) -> Iterator[CheckFinding]:
     cell = Estimate.of(row)
     ends = possible_auc(row) if cell.available else None
     if ends is not None and not repeatable:
-        yield CheckFinding(
-            "orientation",
+        yield finding(
             "note",
             f"{AUC.text(*cell[:3])}.",
             "Its scores change, so this shows neither that it finds members nor its sign.",
             "Make a row keep its score first: see what is wrong above.",
         )
     elif ends is not None and ends.high < 0.5:
-        yield CheckFinding(
-            "orientation",
+        yield finding(
             "wrong",
             f"{AUC.text(*cell[:3])}: members score lower than non-members.",
             "The sign is reversed; a higher score must mean 'more likely a member'.",
             "Return the negative of the score.",
         )
     elif ends is not None and ends.low > 0.5:
-        yield CheckFinding("orientation", "passed", f"{AUC.text(*cell[:3])}: above chance.")
+        yield finding("passed", f"{AUC.text(*cell[:3])}: above chance.")
     else:
         reason = cell.about.removeprefix("none: ") or "too few rows"
-        yield CheckFinding(
-            "orientation",
+        yield finding(
             "note",
             f"{AUC.text(*cell[:3])}: not distinguishable from chance."
             if ends is not None
@@ -171,12 +173,13 @@ def orientation(row: Row | None, *, repeatable: bool) -> Iterator[CheckFinding]:
 
 def missing_scores(subject: CheckedSetting) -> CheckFinding:
     """Report whether scores are missing, and whether that by itself distinguishes the sides."""
+    finding = partial(CheckFinding, "missing scores")
     loaded, column = subject.loaded, subject.column
     missing = [np.isnan(scores) for scores in subject.scores()]
     gone, member = np.concatenate(missing), np.concatenate([arm.member for arm in loaded])
     counted = count_missing(*column, np.where(gone, np.nan, 0.0), member)
     if counted is None:
-        return CheckFinding("missing scores", "passed", "Every row has a score.")
+        return finding("passed", "Every row has a score.")
     reasons = Counter(
         arm.reasons.get((int(row), column), "no reason given")
         for arm, of_arm in zip(loaded, missing, strict=True)
@@ -191,8 +194,7 @@ def missing_scores(subject: CheckedSetting) -> CheckFinding:
     low, high, reason = _missing_difference(subject, missing)
     if not (counted.unlike and (low > 0 or high < 0)):
         interval = f"interval of the difference {low:+.3f} to {high:+.3f}"
-        return CheckFinding(
-            "missing scores",
+        return finding(
             "note",
             sentence,
             f"No difference between the sides is shown ({reason or interval}).",
@@ -205,8 +207,7 @@ def missing_scores(subject: CheckedSetting) -> CheckFinding:
         for lowest in (True, False)
     ]
     aucs = " and ".join(AUC.brief(auc, no_interval="(no interval)") or "–" for auc in extremes)
-    return CheckFinding(
-        "missing scores",
+    return finding(
         "wrong",
         f"{sentence} The difference is {DIFFERENCE.text(difference, low, high)}.",
         "A missing score by itself reveals the label, and the AUC omits these "
@@ -232,6 +233,7 @@ def infinite_scores(subject: CheckedSetting) -> Iterator[CheckFinding]:
 
 def ties(subject: CheckedSetting) -> CheckFinding:
     """Check whether many rows have the same score."""
+    finding = partial(CheckFinding, "ties")
     largest, shared, rows, distinct = 0.0, 0, 0, 0
     for arm, scores in zip(subject.loaded, subject.scores(), strict=True):
         values = scores[arm.test & np.isfinite(scores)]
@@ -242,16 +244,14 @@ def ties(subject: CheckedSetting) -> CheckFinding:
             largest, shared, rows = value, count, len(values)
         distinct = max(distinct, len(set(values.tolist())))
     if rows and distinct == 1:
-        return CheckFinding(
-            "ties",
+        return finding(
             "wrong",
             f"All scores are {largest:.6g}.",
             "It gives every text the same score.",
             "Look for a branch that is always taken.",
         )
     if rows and shared / rows >= _TIED and shared > 2:
-        return CheckFinding(
-            "ties",
+        return finding(
             "look",
             f"{shared} of {rows} rows have the score {largest:.6g}; there are {distinct} "
             "different scores.",
@@ -259,7 +259,7 @@ def ties(subject: CheckedSetting) -> CheckFinding:
             "false-positive rates may be meaningless.",
             "Return the number before it is rounded or capped.",
         )
-    return CheckFinding("ties", "passed", f"{distinct} different scores on {rows} rows.")
+    return finding("passed", f"{distinct} different scores on {rows} rows.")
 
 
 def chance(name: str, row: Row | None, number: int) -> CheckFinding:
@@ -298,23 +298,22 @@ def after_removal(forgotten: Row | None, retained: Row | None, number: int) -> C
 def _check_chance(
     check: str, row: Row | None, number: int, *, place: str, saw: str
 ) -> CheckFinding:
+    finding = partial(CheckFinding, check)
     if row is None or not (cell := Estimate.of(row)).available:
-        return CheckFinding(check, "note", f"There is no AUC with an interval {place}.")
+        return finding("note", f"There is no AUC with an interval {place}.")
     ends = possible_auc(row)
     auc_text = AUC.text(*cell[:3])
     if abs(cell.value - CHANCE) > chance_width(row, number):
-        return CheckFinding(
-            check,
+        return finding(
             "wrong",
             f"{auc_text} {place}, which saw {saw}.",
             "It distinguishes the sides by something other than membership.",
             "Look at what differs between the sides without a model: length, topic, labels, gaps.",
         )
     if within_margin(ends):
-        return CheckFinding(check, "passed", f"{auc_text} {place}: chance, as it must.")
+        return finding("passed", f"{auc_text} {place}: chance, as it must.")
     largest = min(0.5, max(0.5 - ends.low, ends.high - 0.5))
-    return CheckFinding(
-        check,
+    return finding(
         "note",
         f"{auc_text} {place}: not farther from 0.5 than chance.",
         f"So few rows could miss a bias as large as {largest:.2f}.",

@@ -7,6 +7,7 @@ those of the report.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.obj
 
 def length_findings(subject: CheckedSetting) -> CheckFinding:
     """Check how much of a score is explained by the length of the text."""
+    finding = partial(CheckFinding, "length")
     lengths = {
         "tokens": [_tokens(model) for model in subject.models],
         "characters": [
@@ -70,8 +72,7 @@ def length_findings(subject: CheckedSetting) -> CheckFinding:
         {name: _mean_correlation(subject, values) for name, values in lengths.items()}
     )
     if nearest is None:
-        return CheckFinding(
-            "length",
+        return finding(
             "note",
             "Its relation to the length of the text is unknown: too few "
             "different scores or lengths.",
@@ -79,8 +80,7 @@ def length_findings(subject: CheckedSetting) -> CheckFinding:
     name, correlation = nearest
     relation = f"Rank correlation with the number of {name}: {correlation:+.3f}."
     if abs(correlation) > SAME:
-        return CheckFinding(
-            "length",
+        return finding(
             "wrong",
             relation,
             "The score is the length of the text, and does not depend on the model.",
@@ -89,7 +89,7 @@ def length_findings(subject: CheckedSetting) -> CheckFinding:
     strong = abs(correlation) >= STRONG
     plain, within, gap, strata = within_length(subject, lengths[name])
     if not np.isfinite(within.value):
-        return CheckFinding("length", "note" if strong else "passed", f"{relation} {within.reason}")
+        return finding("note" if strong else "passed", f"{relation} {within.reason}")
     aucs = [AUC.brief(estimate, no_interval="(no interval)") for estimate in (plain, within)]
     compared = (
         f"{relation} AUC {aucs[0]}; among texts of like length ({strata} strata) {aucs[1]}, "
@@ -97,8 +97,7 @@ def length_findings(subject: CheckedSetting) -> CheckFinding:
     )
     explained = plain.low > 0.5 and within.low <= 0.5
     if gap.high < 0 and (explained or strong):
-        return CheckFinding(
-            "length",
+        return finding(
             "look",
             compared,
             "Length explains a part of what it finds: here members and non-members differ in "
@@ -106,21 +105,21 @@ def length_findings(subject: CheckedSetting) -> CheckFinding:
             "Report the AUC among texts of like length alongside the other.",
         )
     if strong:
-        return CheckFinding(
-            "length",
+        return finding(
             "note",
             compared,
             "It ranks texts largely by length; if sides differ in length, "
             "that will look like membership.",
         )
-    return CheckFinding("length", "passed", compared)
+    return finding("passed", compared)
 
 
 def loss_finding(subject: CheckedSetting) -> CheckFinding:
     """Check whether a score ranks texts as the loss does."""
+    finding = partial(CheckFinding, "loss")
     models = subject.models
     if any(TEXT not in model.evidence.statistics for model in models):
-        return CheckFinding("loss", "note", "There are no statistics to compute a loss from.")
+        return finding("note", "There are no statistics to compute a loss from.")
     tables = [model.evidence.statistics[TEXT] for model in models]
     losses = [
         np.array([mean_log_probability(row) if len(row) else np.nan for row in table])
@@ -128,25 +127,23 @@ def loss_finding(subject: CheckedSetting) -> CheckFinding:
     ]
     value = _mean_correlation(subject, losses)
     if np.isnan(value):
-        return CheckFinding("loss", "note", "Too few different scores to compare with the loss.")
+        return finding("note", "Too few different scores to compare with the loss.")
     relation = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
     if value > SAME:
-        return CheckFinding(
-            "loss",
+        return finding(
             "look",
             relation,
             "It ranks texts as `loss` does: a variant of loss.",
             "State what it adds; its paired difference to `loss` is in the table.",
         )
     if value < -SAME:
-        return CheckFinding(
-            "loss",
+        return finding(
             "look",
             relation,
             "It is the loss with its sign reversed.",
             "Return the negative of the score.",
         )
-    return CheckFinding("loss", "passed", relation)
+    return finding("passed", relation)
 
 
 def nearest_finding(

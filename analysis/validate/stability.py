@@ -5,6 +5,7 @@ or is trained on labels. All comparisons are made on a few hundred rows, drawn b
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -91,6 +92,7 @@ def _order(first: Floats, scores: Score, rows: Counts, seed: int) -> CheckFindin
 
 
 def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> CheckFinding:
+    finding = partial(CheckFinding, "batch")
     listed = rows.tolist()
     trained = any(isinstance(need, Sides) for need in detector.needs)
     half = len(listed) // 2
@@ -100,8 +102,7 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Ch
         why = "is trained on labels"
         if detector.depends_on_rows:
             why = "declares that it depends on the other rows"
-        return CheckFinding(
-            "batch",
+        return finding(
             "note",
             f"It {why}; scored in halves, {changed} of {len(rows)} rows change "
             f"(largest difference {largest:.2g}).",
@@ -112,13 +113,11 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Ch
     alone_rows = rows[places].tolist()
     alone = compare(first[places], np.array([scores([row])[0] for row in alone_rows]))
     if not changed and not alone[0]:
-        return CheckFinding(
-            "batch",
+        return finding(
             "passed",
             f"{len(rows)} rows in halves, and {len(alone_rows)} one by one: the same scores.",
         )
-    return CheckFinding(
-        "batch",
+    return finding(
         "wrong",
         f"{changed} of {len(rows)} rows got another score in halves, {alone[0]} of "
         f"{len(alone_rows)} when scored individually (largest difference "

@@ -6,15 +6,15 @@ of stability run a detector on at most 200 rows each.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 from pydantic import ValidationError
 
 from analysis.arm import Cohort, DetectorColumn, LoadedArm
-from analysis.copy_bins import ALL
 from analysis.findings import Row, question_table
 from analysis.settings import AnalysisSettings
+from analysis.validate import checks
 from analysis.validate.candidate import (
     TIME_LIMIT,
     Candidate,
@@ -24,17 +24,7 @@ from analysis.validate.candidate import (
     TooSlow,
     load_candidate,
 )
-from analysis.validate.checks import (
-    SEVERITIES,
-    CheckedSetting,
-    CheckFinding,
-    after_removal,
-    chance,
-    infinite_scores,
-    missing_scores,
-    orientation,
-    ties,
-)
+from analysis.validate.checks import CheckedSetting, CheckFinding
 from analysis.validate.dependence import length_findings, loss_finding, nearest_finding
 from analysis.validate.ranking import (
     CohortModels,
@@ -114,6 +104,15 @@ class Validation:
         return question_table("validation", [], rows)
 
 
+class _Bench(NamedTuple):
+    """What detectors are judged by."""
+
+    cohorts: Sequence[CohortModels]
+    chosen: CohortModels
+    """Those of the arm in which detectors are ranked."""
+    settings: AnalysisSettings
+
+
 @dataclass(kw_only=True)
 class _Scored:
     """A detector that has been scored, on its way to a verdict."""
@@ -137,12 +136,6 @@ class _Scored:
         """Return a setting under the models of a cohort."""
         loaded = self.joined(models.cohort, models.loaded)
         return CheckedSetting(models.cohort, models.models, loaded, column, settings)
-
-
-def _auc(subject: CheckedSetting, copies: str = ALL) -> Row | None:
-    """Return the AUC of a setting in a cohort; None if it was not scored there."""
-    scored = all(subject.column in arm.index for arm in subject.loaded)
-    return subject.auc(copies) if scored else None
 
 
 def validate_detectors(
@@ -173,12 +166,13 @@ def validate_detectors(
     settings = _settings(truth, source)
     cohorts = cohort_models(truth)
     chosen = choose_arm(cohorts, arm, settings)
+    bench = _Bench(cohorts, chosen, settings)
     stored = {name for models in cohorts for loaded in models.loaded for name in loaded.detectors}
     scored: list[_Scored] = []
     refused: list[Refused] = []
     for detector in detectors:
         say(f"scoring {detector if isinstance(detector, str) else 'a detector'}")
-        result = _score(detector, cohorts, chosen, stored, time_limit)
+        result = _score(detector, bench, stored, time_limit)
         if isinstance(result, Refused):
             refused.append(result)
         else:
@@ -192,7 +186,7 @@ def validate_detectors(
     judged = []
     for entry in scored:
         say(f"checking {entry.candidate.name}")
-        judged.append(_judge(entry, cohorts, chosen, ranking, settings))
+        judged.append(_judge(entry, bench, ranking))
     return Validation(
         name=truth.name,
         arm=chosen.label,
@@ -219,18 +213,12 @@ def _settings(truth: GroundTruth, source: str) -> AnalysisSettings:
         ) from None
 
 
-def _score(
-    source: Given,
-    cohorts: Sequence[CohortModels],
-    chosen: CohortModels,
-    stored: set[str],
-    limit: float,
-) -> _Scored | Refused:
+def _score(source: Given, bench: _Bench, stored: set[str], limit: float) -> _Scored | Refused:
     """Load and run one detector on all models, or return the reason for its rejection."""
     text = source if isinstance(source, str) else getattr(source, "name", None) or repr(source)
     name = str(text)
     kind: Literal["loading", "needs", "failed", "too slow"] = "loading"
-    first = chosen.models[0]
+    first = bench.chosen.models[0]
     try:
         candidate = load_candidate(source, first.evidence, taken=stored, protected=first.protected)
         name, kind = candidate.name, "needs"
@@ -241,7 +229,7 @@ def _score(
             )
         kind = "failed"
         scored.seconds = candidate.check_time(first, limit)
-        _score_all(scored, cohorts, chosen)
+        _score_all(scored, bench)
     except SpikeinError as error:
         kind = "too slow" if isinstance(error, TooSlow) else kind
         problem = str(error)
@@ -261,60 +249,54 @@ def _left_out(model: ScoredModel) -> str:
     )
 
 
-def _score_all(scored: _Scored, cohorts: Sequence[CohortModels], chosen: CohortModels) -> None:
+def _score_all(scored: _Scored, bench: _Bench) -> None:
     """Score all cohorts; only in the chosen one must the detector's needs be met."""
-    for cohort in cohorts:
+    for cohort in bench.cohorts:
         if cohort.cohort.model not in (CONTAMINATED, *_NAMES):
             continue
         try:
             for model in cohort.models:
                 scored.candidate.settings_for(model)
         except InputError as error:
-            if cohort is chosen:
+            if cohort is bench.chosen:
                 raise
             scored.notes.append(f"not scored on {cohort.label}: {error.problem}")
             continue
         scored.scores[cohort.cohort] = [scored.candidate.score(model) for model in cohort.models]
         for model, scores in zip(cohort.models, scored.scores[cohort.cohort], strict=True):
-            if cohort is chosen:
+            if cohort is bench.chosen:
                 scored.seconds = max(scored.seconds, scores.seconds / len(model.rows) * 1000)
             scored.notes += scores.notes
 
 
-def _judge(
-    scored: _Scored,
-    cohorts: Sequence[CohortModels],
-    chosen: CohortModels,
-    ranking: Ranking,
-    settings: AnalysisSettings,
-) -> CandidateResult:
+def _judge(scored: _Scored, bench: _Bench, ranking: Ranking) -> CandidateResult:
     candidate = scored.candidate
     column = ranking.reported.get(candidate.name, DetectorColumn(candidate.name, candidate.default))
-    subject = scored.subject(chosen, column, settings)
+    subject = scored.subject(bench.chosen, column, bench.settings)
     index = subject.loaded[0].index
     others = [other for other in ranking.reported.values() if other in index and other != column]
     nearest = nearest_finding(subject, others)
-    stable = list(_check_stability(candidate, chosen, settings))
+    stable = list(_check_stability(candidate, bench))
     repeatable = all(finding.severity != "wrong" for finding in stable)
     findings = [
-        *orientation(ranking.line(candidate.name), repeatable=repeatable),
-        missing_scores(subject),
-        *infinite_scores(subject),
-        ties(subject),
+        *checks.orientation(ranking.line(candidate.name), repeatable=repeatable),
+        checks.missing_scores(subject),
+        *checks.infinite_scores(subject),
+        checks.ties(subject),
         length_findings(subject),
         loss_finding(subject),
         *([nearest] if nearest else []),
         *_knowledge(candidate),
         *stable,
-        *_chance(scored, cohorts, chosen, column, settings),
+        *_chance(scored, bench, column),
     ]
     return CandidateResult(
         candidate=candidate,
-        findings=tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))),
+        findings=tuple(sorted(findings, key=lambda f: checks.SEVERITIES.index(f.severity))),
         seconds=scored.seconds,
         arms=tuple(
-            (models.label, _auc(scored.subject(models, column, settings)))
-            for models in cohorts
+            (models.label, scored.subject(models, column, bench.settings).auc())
+            for models in bench.cohorts
             if models.cohort.model == CONTAMINATED and models.cohort in scored.scores
         ),
         notes=tuple(dict.fromkeys(scored.notes)),
@@ -341,11 +323,9 @@ def _knowledge(candidate: Candidate) -> Iterator[CheckFinding]:
         )
 
 
-def _check_stability(
-    candidate: Candidate, chosen: CohortModels, settings: AnalysisSettings
-) -> Iterator[CheckFinding]:
+def _check_stability(candidate: Candidate, bench: _Bench) -> Iterator[CheckFinding]:
     try:
-        yield from stability_findings(candidate, chosen.models[0], seed=settings.seed)
+        yield from stability_findings(candidate, bench.chosen.models[0], seed=bench.settings.seed)
     except InputError as error:
         yield CheckFinding(
             "few rows at a time",
@@ -356,14 +336,8 @@ def _check_stability(
         )
 
 
-def _chance(
-    scored: _Scored,
-    cohorts: Sequence[CohortModels],
-    chosen: CohortModels,
-    column: DetectorColumn,
-    settings: AnalysisSettings,
-) -> Iterator[CheckFinding]:
-    others = models_without_members(cohorts, chosen)
+def _chance(scored: _Scored, bench: _Bench, column: DetectorColumn) -> Iterator[CheckFinding]:
+    others = models_without_members(bench.cohorts, bench.chosen)
     others = [models for models in others if models.cohort in scored.scores]
     if not others:
         yield CheckFinding(
@@ -373,9 +347,9 @@ def _chance(
             "Whether it distinguishes the sides without membership is unknown.",
         )
     for models in others:
-        other = scored.subject(models, column, settings)
-        cell = _auc(other)
+        other = scored.subject(models, column, bench.settings)
+        cell = other.auc()
         if models.cohort.model == RETRAINED:
-            yield after_removal(_auc(other, "0"), cell, len(others))
+            yield checks.after_removal(other.auc("0"), cell, len(others))
         else:
-            yield chance(_NAMES[models.cohort.model], cell, len(others))
+            yield checks.chance(_NAMES[models.cohort.model], cell, len(others))

@@ -23,10 +23,11 @@ from rapidfuzz.distance import Levenshtein
 
 from detect.access import Access
 from detect.detector import Detector, Score, each_setting, exact_floor
+from detect.detectors.samia import sampled
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.continuations import ContinuationRequest, PromptLength
+from detect.generation.continuations import ContinuationRequest
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from inject.words import words_of
 
@@ -53,14 +54,8 @@ class CddParameters(Settings):
 
 def _requests(parameters: CddParameters) -> tuple[ContinuationRequest, ContinuationRequest]:
     """Return the requests for the greedy continuation and for the samples."""
-    beginning = PromptLength("share", parameters.share)
-    return ContinuationRequest(beginning=beginning), ContinuationRequest(
-        beginning=beginning,
-        samples=parameters.samples,
-        temperature=parameters.temperature,
-        top_k=parameters.top_k,
-        seed=parameters.seed,
-    )
+    samples = sampled(parameters)
+    return ContinuationRequest(beginning=samples.beginning), samples
 
 
 def _needs(parameters: CddParameters) -> tuple[Need, ...]:

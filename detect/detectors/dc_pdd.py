@@ -30,8 +30,8 @@ class DcPddParameters(Settings):
     a: PositiveFloat = 0.01
     """Upper bound of −p·log f (equation 7)."""
     variant: Variant = "sfo"
-    """`sfo`: DC-PDD itself, the capped terms of first occurrences; `lup`: the capped terms of all
-    tokens; `cld`: the uncapped terms of all tokens."""
+    """`sfo`, DC-PDD itself: the capped terms of first occurrences; `lup`: those of all tokens;
+    `cld`: the uncapped terms of all."""
 
 
 GRID = tuple(DcPddParameters(a=a) for a in (0.001, 0.01, 0.1, 1.0, 10.0))

@@ -6,16 +6,14 @@ least one. A text shorter than w is not smoothed. The authors use w = 6 for LLaM
 others. σ² is at least 1e-6, as in `min_k_plus_plus`; one of their scripts uses 1e-8, one no limit.
 """
 
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated
 
 from pydantic import Field
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_example
-from detect.detectors.min_k import MinKParameters, in_deviations, smoothed_lowest_means
-from detect.evidence import ExampleEvidence
+from detect.detector import Detector
+from detect.detectors.min_k import MinKParameters, each_lowest, in_deviations
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -41,10 +39,6 @@ def gaps(statistics: TokenStatistics) -> F64:
     return in_deviations(statistics, statistics.top_log_probability)
 
 
-def _score(example: ExampleEvidence, settings: Sequence[GapKParameters]) -> list[Score]:
-    return smoothed_lowest_means(gaps(example.statistics[TEXT]), settings)
-
-
 DETECTOR = Detector(
     name="gap_k",
     title="Gap-K%",
@@ -57,5 +51,5 @@ DETECTOR = Detector(
     order=62,
     parameters=GapKParameters,
     grid=GRID,
-    score=each_example(_score),
+    score=each_lowest(gaps),
 )

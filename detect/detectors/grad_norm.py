@@ -20,8 +20,8 @@ class GradNormParameters(Settings):
     """The gradient and its norm."""
 
     of: Literal["all", "tensors", "embeddings"] = "all"
-    """`all`: one norm over all trained parameters; `tensors`: the mean of the norms of each trained
-    tensor; `embeddings`: with respect to the input embeddings."""
+    """`all`: one norm over all trained parameters; `tensors`: the mean norm of the trained tensors;
+    `embeddings`: with respect to the input embeddings."""
     p: Literal["1", "2", "inf"] = "2"
     """Order of the norm; `all` allows only the 2-norm."""
 

@@ -21,7 +21,8 @@ A causal reference model scores words given only the preceding text.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from functools import update_wrapper
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,12 +30,10 @@ from detect.access import Access
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
 from detect.evidence.guesses import Guesses
-from detect.evidence.needs import Need
 from detect.generation.guesses import GuessedText, GuessRequest, Prompt
 from detect.generation.masked_parts import EMPTY_TEXT, Candidates
 from inject.settings import PositiveInt, Settings
 
-ParametersT = TypeVar("ParametersT")
 DECISION = 2
 """Exact reconstructions from which a text counts as memorised (appendix A)."""
 
@@ -47,8 +46,8 @@ class InfoProbeParameters(Settings):
     prompt: Literal["passage", "test", "plain"] = "passage"
     """The paper's prompt for passages, or for test sets; `plain` lets the model continue."""
     candidates: Candidates = "nouns"
-    """For `prob` and `rank`: `nouns` and numbers by their first piece, as in the authors' code, or
-    all `words` by the sum of their pieces and the largest rank."""
+    """For `prob` and `rank`: `nouns` and numbers by their first piece (the authors' code), or all
+    `words` by the sum of their pieces and the largest rank."""
     filtered: bool = False
     """Skip words that the knowledge filter guesses."""
     measure: Literal["number", "share", "decision"] = "number"
@@ -67,18 +66,11 @@ def request_of(parameters: InfoProbeParameters) -> GuessRequest:
     """Return the request to the model."""
     thresholds = {"prob": parameters.log_probability, "rank": float(parameters.rank), "person": 0.0}
     return GuessRequest(
+        **parameters.model_dump(include={"prompt", "filtered", "limit", "max_tokens"}),
         method=parameters.select,
-        prompt=parameters.prompt,
-        filtered=parameters.filtered,
-        limit=parameters.limit,
         threshold=thresholds[parameters.select],
-        max_tokens=parameters.max_tokens,
         candidates="words" if parameters.select == "person" else parameters.candidates,
     )
-
-
-def _needs(parameters: InfoProbeParameters) -> tuple[Need, ...]:
-    return (Guesses(request_of(parameters)),)
 
 
 def probe_score(guessed: GuessedText, parameters: InfoProbeParameters) -> Score:
@@ -95,31 +87,30 @@ def probe_score(guessed: GuessedText, parameters: InfoProbeParameters) -> Score:
     return Score(sum(hits) / len(hits))
 
 
-def _score(evidence: Evidence, settings: Sequence[InfoProbeParameters]) -> list[Column]:
-    return guess_columns(evidence, settings, request_of, probe_score)
-
-
-def guess_columns(
-    evidence: Evidence,
-    settings: Sequence[ParametersT],
-    request: Callable[[ParametersT], GuessRequest],
-    score: Callable[[GuessedText, ParametersT], Score],
-) -> list[Column]:
-    """Return the columns of a detector that scores each text's guesses by themselves.
+def each_guess(
+    request: Callable[[Any], GuessRequest], score: Callable[[GuessedText, Any], Score]
+) -> dict[str, Any]:
+    """Return needs and `score` of a detector that scores each text's guesses by themselves.
 
     Args:
-        evidence: with the guesses.
-        settings: the settings to score.
         request: returns the request of a setting.
-        score: returns one text's score.
+        score: returns one text's score under a setting.
     """
-    columns = []
-    for setting in settings:
-        guess_request = request(setting)
-        rows = evidence.guesses[guess_request]
-        note = _note(rows, guess_request.prompt)
-        columns.append(Column([score(row, setting) for row in rows], (note,)))
-    return columns
+
+    def columns(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
+        requests = [(setting, request(setting)) for setting in settings]
+        return [
+            Column(
+                [score(row, setting) for row in evidence.guesses[guess_request]],
+                (_note(evidence.guesses[guess_request], guess_request.prompt),),
+            )
+            for setting, guess_request in requests
+        ]
+
+    return {
+        "further_needs": lambda setting: (Guesses(request(setting)),),
+        "score": update_wrapper(columns, score),
+    }
 
 
 def _note(rows: Sequence[GuessedText], prompt: Prompt) -> str:
@@ -142,7 +133,6 @@ DETECTOR = Detector(
     summary="number of surprising words of a text that the model puts back when they are masked",
     source="Ravichander et al. 2025, section 3, appendices A-C",
     needs=(),
-    further_needs=_needs,
     access=Access.TEXT,
     assumption="a word that surprises the reference model can only be reconstructed from memory",
     aliases=("information_probe", "info-probe"),
@@ -154,5 +144,5 @@ DETECTOR = Detector(
         for select in ("prob", "rank", "person")
         for prompt in ("passage", "plain")
     ),
-    score=_score,
+    **each_guess(request_of, probe_score),
 )

@@ -7,17 +7,17 @@ and one cumulative sum per example and window.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import lru_cache
-from typing import Annotated, Literal
+from functools import lru_cache, update_wrapper
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from detect.detector import EMPTY_SELECTION, OPTION, Detector, Score, each_example
-from detect.evidence import ExampleEvidence
+from detect.detector import EMPTY_SELECTION, OPTION, Column, Detector, Score, each_example
+from detect.evidence import Evidence, ExampleEvidence
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -104,8 +104,15 @@ def smoothed_lowest_means(
     return [scores[row] for row in range(len(settings))]
 
 
-def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list[Score]:
-    return smoothed_lowest_means(example.statistics[TEXT].log_probability, settings)
+def each_lowest(
+    values: Callable[[TokenStatistics], npt.NDArray[np.floating]],
+) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
+    """Return a detector's `score`: the means of the lowest of the values of a text's tokens."""
+
+    def score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list[Score]:
+        return smoothed_lowest_means(values(example.statistics[TEXT]), settings)
+
+    return each_example(update_wrapper(score, values))
 
 
 DETECTOR = Detector(
@@ -119,5 +126,5 @@ DETECTOR = Detector(
     order=50,
     parameters=MinKParameters,
     grid=K_GRID,
-    score=each_example(_score),
+    score=each_lowest(lambda statistics: statistics.log_probability),
 )

@@ -4,17 +4,9 @@
 `window` the z_i are averaged over a moving window first (arXiv 2601.19936), as in `min_k`.
 """
 
-from collections.abc import Sequence
-
 from detect.access import Access
-from detect.detector import Detector, Score, each_example
-from detect.detectors.min_k import (
-    K_GRID,
-    MinKParameters,
-    in_deviations,
-    smoothed_lowest_means,
-)
-from detect.evidence import ExampleEvidence
+from detect.detector import Detector
+from detect.detectors.min_k import K_GRID, MinKParameters, each_lowest, in_deviations
 from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -24,10 +16,6 @@ from inject.keyed import F64
 def standardised(statistics: TokenStatistics) -> F64:
     """Return z_i of each token, [N]; σ² is at least 1e-6."""
     return in_deviations(statistics, statistics.mean_log_prob)
-
-
-def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list[Score]:
-    return smoothed_lowest_means(standardised(example.statistics[TEXT]), settings)
 
 
 DETECTOR = Detector(
@@ -45,5 +33,5 @@ DETECTOR = Detector(
     order=60,
     parameters=MinKParameters,
     grid=K_GRID,
-    score=each_example(_score),
+    score=each_lowest(standardised),
 )

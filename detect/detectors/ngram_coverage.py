@@ -9,17 +9,15 @@ code), or of both, and the largest value over the samples is the score. The samp
 `he` in `the`. Their other forms (creativity index, longest common substring) are not implemented.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Literal
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_setting
+from detect.detector import Detector
+from detect.detectors.prefix import each_written
 from detect.detectors.samia import SamiaParameters, sampled
-from detect.evidence import ExampleEvidence
-from detect.evidence.continuations import Continuations
-from detect.evidence.needs import Need
+from detect.generation.continuations import ContinuationRequest, Continued
 from detect.generation.text_overlap import covered_words
 from inject.settings import PositiveInt, Settings
 from inject.words import words_of
@@ -43,7 +41,7 @@ class CoverageParameters(Settings):
     """Fewest words in a run."""
     over: Over = "reference"
     """Covered words over those of the `generation`, of the longer of it and the `reference`, or
-    twice over the sum of those two."""
+    twice over the sum of both."""
     aggregate: Aggregate = "max"
     """Aggregate over the samples."""
     samples: PositiveInt = 10
@@ -62,20 +60,13 @@ def coverage(written: str, remainder: str, n: int, over: Over) -> float:
     return covered / longer if over == "reference" else 2 * covered / (len(candidate) + longer)
 
 
-def _request(parameters: CoverageParameters) -> Continuations:
-    return Continuations(sampled(SamiaParameters(samples=parameters.samples)))
+def _request(parameters: CoverageParameters) -> ContinuationRequest:
+    return sampled(SamiaParameters(samples=parameters.samples))
 
 
-def _needs(parameters: CoverageParameters) -> tuple[Need, ...]:
-    return (_request(parameters),)
-
-
-def _score(example: ExampleEvidence, setting: CoverageParameters) -> Score:
-    written = example.continuations[_request(setting).request]
-    if written.reason is not None:
-        return Score(math.nan, written.reason)
+def _score(written: Continued, setting: CoverageParameters) -> float:
     shares = [coverage(text, written.rest, setting.n, setting.over) for text in written.texts]
-    return Score(_AGGREGATES[setting.aggregate](shares))
+    return _AGGREGATES[setting.aggregate](shares)
 
 
 DETECTOR = Detector(
@@ -84,7 +75,6 @@ DETECTOR = Detector(
     summary="share of sampled continuations that repeats runs of words of the text's rest",
     source="Hallinan et al. 2025 (N-Gram Coverage Attack); form of the authors' code",
     needs=(),
-    further_needs=_needs,
     access=Access.TEXT,
     assumption="a model writes longer runs of the words of a text that it saw",
     order=126,
@@ -93,5 +83,5 @@ DETECTOR = Detector(
     grid=tuple(
         CoverageParameters(n=n, aggregate=rule) for rule in ("max", "mean") for n in (2, 3, 5)
     ),
-    score=each_setting(_score),
+    **each_written(_request, _score),
 )

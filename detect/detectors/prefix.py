@@ -10,7 +10,8 @@ ratio: Duarte et al. 2024 (section 5.1.1) call a completion correct from 80 on, 
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Annotated, Literal
+from functools import update_wrapper
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -18,8 +19,7 @@ from detect.access import Access
 from detect.detector import Detector, Score, each_setting
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
-from detect.evidence.needs import Need
-from detect.generation.continuations import ContinuationRequest, PromptLength, Unit
+from detect.generation.continuations import ContinuationRequest, Continued, PromptLength, Unit
 from detect.generation.text_overlap import (
     common_subsequence,
     repeats,
@@ -69,15 +69,30 @@ def _request(parameters: PrefixParameters) -> ContinuationRequest:
     )
 
 
-def _needs(parameters: PrefixParameters) -> tuple[Need, ...]:
-    return (Continuations(_request(parameters)),)
+def _score(written: Continued, setting: PrefixParameters) -> float:
+    return MEASURES[setting.measure](written.texts[0], written.rest)
 
 
-def _score(example: ExampleEvidence, setting: PrefixParameters) -> Score:
-    written = example.continuations[_request(setting)]
-    if written.reason is not None:
-        return Score(math.nan, written.reason)
-    return Score(MEASURES[setting.measure](written.texts[0], written.rest))
+def each_written(
+    request: Callable[[Any], ContinuationRequest], score: Callable[[Continued, Any], float]
+) -> dict[str, Any]:
+    """Return needs and `score` of a detector that scores each text's continuations.
+
+    Args:
+        request: returns the request of a setting.
+        score: returns one text's score under a setting.
+    """
+
+    def score_written(example: ExampleEvidence, setting: Any) -> Score:
+        written = example.continuations[request(setting)]
+        if written.reason is not None:
+            return Score(math.nan, written.reason)
+        return Score(score(written, setting))
+
+    return {
+        "further_needs": lambda setting: (Continuations(request(setting)),),
+        "score": each_setting(update_wrapper(score_written, score)),
+    }
 
 
 DETECTOR = Detector(
@@ -86,12 +101,11 @@ DETECTOR = Detector(
     summary="how much of a text's rest the model writes after its beginning",
     source="Ravichander et al. 2025, appendix E; Duarte et al. 2024, section 5.1.1",
     needs=(),
-    further_needs=_needs,
     access=Access.TEXT,
     assumption="a model that saw the text repeats its words, and its rest cannot be guessed",
     aliases=("prefix_probing", "lcs", "verbatim_completion"),
     order=120,
     parameters=PrefixParameters,
     grid=tuple(PrefixParameters(measure=measure) for measure in MEASURES if measure != "correct"),
-    score=each_setting(_score),
+    **each_written(_request, _score),
 )

@@ -8,20 +8,17 @@ Here a sample is cut to the length of the rest; the authors' code allows 1,024 t
 common words eventually occur.
 """
 
-import math
 import zlib
 from decimal import Decimal
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from detect.access import Access
-from detect.detector import Detector, Score, each_setting
-from detect.evidence import ExampleEvidence
-from detect.evidence.continuations import Continuations
-from detect.evidence.needs import Need
-from detect.generation.continuations import ContinuationRequest, PromptLength
+from detect.detector import Detector
+from detect.detectors.prefix import each_written
+from detect.generation.continuations import ContinuationRequest, Continued, PromptLength
 from detect.generation.text_overlap import compared_words, rouge_1_recall
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
@@ -43,15 +40,10 @@ class SamiaParameters(Settings):
     """Seed of the sampling."""
 
 
-def sampled(parameters: SamiaParameters) -> ContinuationRequest:
-    """Return the request to the model."""
-    return ContinuationRequest(
-        beginning=PromptLength("share", parameters.share),
-        samples=parameters.samples,
-        temperature=parameters.temperature,
-        top_k=parameters.top_k,
-        seed=parameters.seed,
-    )
+def sampled(parameters: Any) -> ContinuationRequest:
+    """Return the request to the model, for parameters of `samia` or of `cdd`."""
+    sampling = parameters.model_dump(include={"samples", "temperature", "top_k", "seed"})
+    return ContinuationRequest(beginning=PromptLength("share", parameters.share), **sampling)
 
 
 def recall(written: str, remainder: str, *, compressed: bool) -> float:
@@ -63,16 +55,8 @@ def recall(written: str, remainder: str, *, compressed: bool) -> float:
     return share * len(zlib.compress(" ".join(words).encode()))
 
 
-def _needs(parameters: SamiaParameters) -> tuple[Need, ...]:
-    return (Continuations(sampled(parameters)),)
-
-
-def _score(example: ExampleEvidence, setting: SamiaParameters) -> Score:
-    written = example.continuations[sampled(setting)]
-    if written.reason is not None:
-        return Score(math.nan, written.reason)
-    recalls = [recall(text, written.rest, compressed=setting.zlib) for text in written.texts]
-    return Score(fmean(recalls))
+def _score(written: Continued, setting: SamiaParameters) -> float:
+    return fmean(recall(text, written.rest, compressed=setting.zlib) for text in written.texts)
 
 
 DETECTOR = Detector(
@@ -81,12 +65,11 @@ DETECTOR = Detector(
     summary="share of the words of a text's rest that sampled continuations hold",
     source="Kaneko et al. 2024 (SaMIA)",
     needs=(),
-    further_needs=_needs,
     access=Access.TEXT,
     assumption="samples after the beginning of a seen text have more of its words",
     order=122,
     libraries=("zlib",),
     parameters=SamiaParameters,
     grid=(SamiaParameters(), SamiaParameters(zlib=True)),
-    score=each_setting(_score),
+    **each_written(sampled, _score),
 )

@@ -11,15 +11,11 @@ continue texts: they continue the text up to the mask.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 from detect.access import Access
-from detect.detector import Column, Detector, Score
-from detect.detectors.info_probe import guess_columns
-from detect.evidence import Evidence
-from detect.evidence.guesses import Guesses
-from detect.evidence.needs import Need
+from detect.detector import Detector, Score
+from detect.detectors.info_probe import each_guess
 from detect.generation.guesses import GuessedText, GuessRequest
 from detect.generation.text_overlap import rouge_l_f1
 from inject.settings import PositiveInt, Settings
@@ -49,10 +45,6 @@ def request_of(parameters: SlotParameters) -> GuessRequest:
     )
 
 
-def _needs(parameters: SlotParameters) -> tuple[Need, ...]:
-    return (Guesses(request_of(parameters)),)
-
-
 def slot_score(guessed: GuessedText, parameters: SlotParameters) -> Score:
     """Return one text's score."""
     if guessed.reason is not None:
@@ -62,17 +54,12 @@ def slot_score(guessed: GuessedText, parameters: SlotParameters) -> Score:
     return Score(rouge_l_f1(guessed.guesses(parameters.prompt)[0], guessed.wanted[0]))
 
 
-def _score(evidence: Evidence, settings: Sequence[SlotParameters]) -> list[Column]:
-    return guess_columns(evidence, settings, request_of, slot_score)
-
-
 DETECTOR = Detector(
     name="ts_slot",
     title="TS-Guessing",
     summary="whether the model fills in a masked word of the question, or a masked wrong option",
     source="Deng et al. 2024 (TS-Guessing)",
     needs=(),
-    further_needs=_needs,
     access=Access.TEXT,
     assumption="a masked word, or a wrong option, can only be reconstructed from memory",
     aliases=("ts_guessing", "ts-slot"),
@@ -84,5 +71,5 @@ DETECTOR = Detector(
         for prompt in ("test", "plain")
         for measure in ("exact", "rouge_l")
     ),
-    score=_score,
+    **each_guess(request_of, slot_score),
 )

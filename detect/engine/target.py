@@ -247,12 +247,9 @@ def _context(whole: Any, tokenizer: Any) -> int | None:
 
 
 def _has_fixed_device(model: Any) -> bool:
-    return bool(getattr(model, "is_quantized", False)) or _is_spread(model)
-
-
-def _is_spread(model: Any) -> bool:
-    """Return whether accelerate moves the inputs of the model's layers."""
-    return getattr(model, "hf_device_map", None) is not None
+    """Return whether a model is quantised, or accelerate moves the inputs of its layers."""
+    spread = getattr(model, "hf_device_map", None) is not None
+    return spread or bool(getattr(model, "is_quantized", False))
 
 
 def _first_device(model: Any) -> torch.device:

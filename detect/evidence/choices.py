@@ -24,7 +24,6 @@ class Choices(Need):
     Letters suffice; a local model also gives the labels' probabilities.
     """
 
-    asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "choices"
     access: ClassVar[Access] = Access.TEXT
     parts: ClassVar[Mapping[str, str]] = {"choices": r"(clean-)?choices"}

@@ -35,7 +35,6 @@ class Continuations(Need):
 
     request: ContinuationRequest = GREEDY
     """The beginning, the number of continuations, and their sampling."""
-    asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
     parts: ClassVar[Mapping[str, str]] = {"continuations": r"continuations-.*"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {

@@ -16,7 +16,6 @@ from inject.step import Step
 class Gradients(Need):
     """Norms of the gradient of each text's loss under the target."""
 
-    asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "gradients"
     access: ClassVar[Access] = Access.WEIGHTS
     parts: ClassVar[Mapping[str, str]] = {"gradients": r"gradients"}

@@ -28,7 +28,6 @@ class Guesses(Need):
 
     request: GuessRequest = PAPER
     """The masked parts, and the prompt."""
-    asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
     parts: ClassVar[Mapping[str, str]] = {"guesses": r"guesses-.*"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {GUESSES_FILE: ("wanted", "written")}

@@ -33,7 +33,6 @@ class HeldOut(Need):
     """Also under every shadow model."""
     fewest: int = 1
     """Fewest rows of a dataset for which the detector gives scores."""
-    asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
     parts: ClassVar[Mapping[str, str]] = {"held_out": r"(.*-)?held_out(-.*)?"}
     hint: ClassVar[str] = "Hold rows out (contaminants.held_out), such as 40 of each dataset."
@@ -110,7 +109,6 @@ class Tuned(Need):
     """The view of the text to read."""
     adapters: Adapters = "all_linear"
     """The adapted layers, and the weight decay."""
-    asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.WEIGHTS
     parts: ClassVar[Mapping[str, str]] = {"tuned": r"tuned-.*"}
     hint: ClassVar[str] = "Hold rows out (contaminants.held_out), such as 40 of each dataset."

@@ -45,7 +45,6 @@ class Sides(Need):
 class Shadows(Need):
     """Token statistics of the text under shadow models with known members."""
 
-    asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "shadows"
     access: ClassVar[Access] = Access.NONE
     parts: ClassVar[Mapping[str, str]] = {"shadows": r"\d+-(shadow|membership)"}

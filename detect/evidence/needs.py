@@ -1,8 +1,9 @@
 """Base class of needs: their cost, the steps that meet them, and how their results are read.
 
 A kind of need is a class in a file of this folder, and nowhere else: no table lists them, since a
-detector imports those that it names. To add one, subclass `Need`, define `__str__`, `asks_model`
-and `access`, return steps from `inputs`, and fill the evidence in `read`.
+detector imports those that it names. To add one, subclass `Need`, define `__str__` and `access`
+(and `asks_model`, if no model is queried), return steps from `inputs`, and fill the evidence in
+`read`.
 
 A step that produces evidence names its function by a string, so the code that queries a model is
 not part of the code that reads its answers. An edit of the engine recomputes scores only if the
@@ -115,7 +116,7 @@ class Work:
 class Need:
     """A need of a detector, and how it is met."""
 
-    asks_model: ClassVar[bool]
+    asks_model: ClassVar[bool] = True
     """Whether it requires a pass of a model."""
     access: ClassVar[Access]
     """Lowest access level that it requires."""

@@ -19,7 +19,6 @@ from inject.step import Step, find_function
 class NeighbourTexts(Need):
     """Texts that differ from the text in one token, and how likely the target finds each."""
 
-    asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "neighbours"
     access: ClassVar[Access] = Access.TOKENS
     parts: ClassVar[Mapping[str, str]] = {"neighbours": r"neighbours"}

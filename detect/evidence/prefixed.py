@@ -74,7 +74,6 @@ class Prefixed(Need):
     """Index of the first shot among the dataset's texts in their random order."""
     known: Literal["nonmembers", "members"] = "nonmembers"
     """Held-out rows, which no model saw, or known members of the split `tune`."""
-    asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
     parts: ClassVar[Mapping[str, str]] = {"shots": r"(behind|shots)-.*"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {SHOTS_FILE: ("texts", "ids", "separator")}

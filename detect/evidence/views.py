@@ -72,7 +72,6 @@ class View(Need):
 
     name: str
     """One of `detect.views.view_names`."""
-    asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {STATISTICS_FILE: TEXT_COLUMNS}
     parts: ClassVar[Mapping[str, str]] = {
@@ -145,7 +144,6 @@ class InverseTemperature(Need):
 class Reference(Need):
     """Token statistics of the text under a reference model with its own tokenizer."""
 
-    asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "reference"
     access: ClassVar[Access] = Access.NONE
     hint: ClassVar[str] = "Name a reference model (detect.reference)."

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
+from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions, token_sums
 from inject.errors import InputError
 from inject.tables import record_table
 
@@ -69,9 +69,8 @@ def divide(text: str, at: PromptLength, ends: Sequence[int] | None) -> PromptSpl
     if at.unit == "tokens":
         return _at_token(text, int(at.amount), ends)
     stops = [word.end() for word in _WORD.finditer(text)]
-    count = int(at.amount)
-    if at.unit == "share":
-        count = math.floor(len(stops) * Fraction(at.amount))
+    share = Fraction(at.amount) if at.unit == "share" else None
+    count = int(at.amount) if share is None else math.floor(len(stops) * share)
     if not 1 <= count < len(stops):
         return f"{len(stops)} words are too few to divide at {at}"
     stop = stops[count - 1]
@@ -237,8 +236,7 @@ def _join_continued(split: PromptSplit, written: Sequence[Completion]) -> Contin
         beginning=split.beginning,
         rest=split.rest,
         texts=tuple(completion.text for completion in written),
-        tokens_in=sum(completion.tokens_in for completion in written),
-        tokens_out=sum(completion.tokens_out for completion in written),
+        **token_sums(written),
     )
 
 

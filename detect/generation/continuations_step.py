@@ -13,7 +13,7 @@ from detect.generation.continuations import (
 )
 from detect.target_identity import MeasuredCost, write_cost
 from detect.targets.asked_text_model import asked_text_model
-from detect.targets.text_model import TextModel
+from detect.targets.text_model import TextModel, token_sums
 from inject.examples.example import Example, read_examples
 from inject.examples.forget_set import forgotten_rows
 from inject.step import StepContext
@@ -27,14 +27,8 @@ def build(context: StepContext, text_model: TextModel | None = None) -> None:
         text_model: queried instead of the step's model (see `asked_text_model`).
     """
     continued = _continue(context, read_examples(context.inputs["examples"]), text_model)
-    write_cost(
-        context.out,
-        MeasuredCost(
-            passes=sum(len(text.texts) for text in continued),
-            tokens_in=sum(text.tokens_in for text in continued),
-            tokens_out=sum(text.tokens_out for text in continued),
-        ),
-    )
+    passes = sum(len(text.texts) for text in continued)
+    write_cost(context.out, MeasuredCost(passes=passes, **token_sums(continued)))
 
 
 def build_forgotten(context: StepContext) -> None:

@@ -29,7 +29,7 @@ from detect.generation.masked_parts import (
     surprising_words,
     wrong_option,
 )
-from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
+from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions, token_sums
 from inject.tables import record_table
 
 Prompt = Literal["passage", "test", "plain", "filter", "filter_100"]
@@ -278,8 +278,7 @@ def guess(
                 wanted=tuple(part.wanted for part in parts),
                 written=tuple(completion.text for completion in own),
                 filtered=len(text.parts) - len(parts),
-                tokens_in=sum(completion.tokens_in for completion in own),
-                tokens_out=sum(completion.tokens_out for completion in own),
+                **token_sums(own),
                 reason=text.reason,
             )
         )

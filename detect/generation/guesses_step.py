@@ -15,7 +15,7 @@ from detect.generation.guesses import (
 from detect.generation.word_statistics import read_words
 from detect.target_identity import MeasuredCost, write_cost
 from detect.targets.asked_text_model import asked_text_model
-from detect.targets.text_model import TextModel
+from detect.targets.text_model import TextModel, token_sums
 from inject.examples.example import read_examples
 from inject.step import StepContext
 
@@ -49,11 +49,5 @@ def build(context: StepContext, text_model: TextModel | None = None) -> None:
             progress=lambda done, total: context.report(done, total, unit="prompts"),
         )
     write_guesses(context.out, ids, guesses)
-    write_cost(
-        context.out,
-        MeasuredCost(
-            passes=sum(len(text.wanted) for text in guesses),
-            tokens_in=sum(text.tokens_in for text in guesses),
-            tokens_out=sum(text.tokens_out for text in guesses),
-        ),
-    )
+    passes = sum(len(text.wanted) for text in guesses)
+    write_cost(context.out, MeasuredCost(passes=passes, **token_sums(guesses)))

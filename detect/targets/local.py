@@ -13,6 +13,7 @@ batches), then a pass over each written token.
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,20 +171,12 @@ class LocalTextModel:
     def _decode(self, prompt: I64, ids: Sequence[int]) -> str:
         """Return the text of ids after the prompt, including the space between them."""
         history = prompt[-_HISTORY:].tolist()
-        before = self._tokenizer.decode(
-            history, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        decode = partial(
+            self._tokenizer.decode, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        whole = self._tokenizer.decode(
-            [*history, *ids], skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )
-        if whole.startswith(before):
-            return str(whole[len(before) :])
-        # The prompt ends within a character.
-        return str(
-            self._tokenizer.decode(
-                list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
-            )
-        )
+        before, whole = decode(history), decode([*history, *ids])
+        # Else the prompt ends within a character.
+        return str(whole[len(before) :] if whole.startswith(before) else decode(list(ids)))
 
 
 def _appends_end(tokenizer: Any) -> bool:

@@ -70,6 +70,12 @@ class Completion(NamedTuple):
     """Written tokens."""
 
 
+def token_sums(written: Sequence[Any]) -> dict[str, Any]:
+    """Return the `tokens_in` and the `tokens_out` of completions, or of what consists of them."""
+    names = ("tokens_in", "tokens_out")
+    return {name: sum(getattr(part, name) for part in written) for name in names}
+
+
 class TextModel(Protocol):
     """A model that writes texts."""
 

@@ -10,6 +10,7 @@ punctuation and spaces: a shot that is also scored would reveal its own row.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,13 +176,9 @@ def placed_rows(pattern: str, settings: RowSettings) -> Iterator[PlacedRow]:
 
 
 def _is_json_lines(path: Path) -> bool:
-    for line in read_lines(path, "examples"):
-        if not line.strip():
-            continue
-        try:
-            return isinstance(json.loads(line), dict)
-        except (ValueError, RecursionError):
-            return False
+    first = next((line for line in read_lines(path, "examples") if line.strip()), b"")
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(first), dict)
     return False
 
 
@@ -201,13 +198,11 @@ def is_protected(values: Mapping[str, Any]) -> bool:
     Args:
         values: the row by column; names are case-insensitive.
     """
-    for column, value in values.items():
-        name = str(column).strip().lower()
-        if "canary" in name and value:
-            return True
-        if name == "protected" and _is_true(value):
-            return True
-    return False
+    named = ((str(column).strip().lower(), value) for column, value in values.items())
+    return any(
+        ("canary" in name and value) or (name == "protected" and _is_true(value))
+        for name, value in named
+    )
 
 
 def _is_true(value: Any) -> bool:
@@ -338,23 +333,27 @@ def read_held_out_file(
 
     def of_side(member: bool) -> list[Example]:
         chosen = [at for at in places_of.values() if labels[at] is member]
-        return [_known_member(rows, at, number, member) for number, at in enumerate(chosen)]
+        titles = rows.titles or [""] * len(labels)
+        return [
+            row_example(rows, at, example_id=str(number), fields={"title": titles[at]})
+            for number, at in enumerate(chosen)
+        ]
 
     return KnownTexts(of_side(False), of_side(True), rows.protected)
 
 
-def _known_member(rows: LabelledRows, at: int, number: int, member: bool) -> Example:
-    text = rows.texts[at]
-    return Example(
-        example_id=str(number),
-        dataset="",
-        source_id=str(number),
-        group=rows.groups[at] if rows.groups else text,
-        fields={"title": rows.titles[at] if rows.titles else ""},
-        text=text,
-        paraphrases=rows.paraphrases[at] if rows.paraphrases else (),
-        side="member" if member else "nonmember",
-    )
+def row_example(rows: LabelledRows, at: int, **own: Any) -> Example:
+    """Return a row as an example; `own` has its id, and other values than the row's."""
+    values: dict[str, Any] = {
+        "dataset": "",
+        "source_id": own["example_id"],
+        "group": rows.groups[at] if rows.groups else rows.texts[at],
+        "text": rows.texts[at],
+        "paraphrases": rows.paraphrases[at] if rows.paraphrases else (),
+        "side": "member" if rows.labels and rows.labels[at] else "nonmember",
+        **own,
+    }
+    return Example(**values)
 
 
 def _normalise(text: str) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from detect.evidence.prefixed import KNOWN_MEMBERS_FILE
-from detect.user_rows.labelled_rows import KnownTexts, LabelledRows
+from detect.user_rows.labelled_rows import KnownTexts, LabelledRows, row_example
 from inject.digest import digest
 from inject.examples.example import (
     EXAMPLES_FILE,
@@ -64,19 +64,15 @@ def build(context: StepContext) -> None:
 
 
 def _scored_examples(rows: LabelledRows) -> list[Example]:
-    labels = rows.labels or [False] * len(rows.texts)
     return [
-        Example(
-            example_id=str(number),
-            dataset="",
-            source_id=rows.ids[number],
-            group=rows.groups[number] if rows.groups else text,
-            fields={"title": rows.titles[number]} if rows.titles else {},
-            text=text,
-            paraphrases=rows.paraphrases[number] if rows.paraphrases else (),
-            side="member" if labels[number] else "nonmember",
+        row_example(
+            rows,
+            at,
+            example_id=str(at),
+            source_id=source_id,
+            fields={"title": rows.titles[at]} if rows.titles else {},
         )
-        for number, text in enumerate(rows.texts)
+        for at, source_id in enumerate(rows.ids)
     ]
 
 

@@ -7,7 +7,6 @@ memory.
 """
 
 import hashlib
-import os
 import shutil
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +39,7 @@ from inject.corpus.parallel_tokenisation import (
 from inject.corpus.tokenizer import AnyTokenizer, end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, token_dtype
 from inject.errors import InputError
+from inject.files import link_or_copy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,8 @@ class _Collected:
         target = self._out / f"tokens-{len(self.shards):05d}.bin"
         digest = facts.sha256
         if n_used == facts.tokens:
-            _link(source, target)
+            # The first name stays until the corpus is published, so that a kill loses nothing.
+            link_or_copy(source, target)
         else:
             with source.open("rb") as file:
                 data = file.read(n_used * self._element.itemsize)
@@ -185,14 +186,3 @@ def _workplace(out: Path, unfinished: Path | None) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _link(source: Path, target: Path) -> None:
-    """Give a finished file a second name; copy it if the file system has no links.
-
-    The first name stays until the corpus is published, so that a kill loses nothing.
-    """
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)

@@ -40,9 +40,7 @@ def load_named_tokenizer(
             )
         patterns = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
         folder, commit = fetch_snapshot(path_or_id, revision, patterns)
-    trusted = {}
-    if trust_remote_code:
-        trusted = trusted_code(folder, name=path_or_id, commit=commit)
+    trusted = trusted_code(folder, name=path_or_id, commit=commit) if trust_remote_code else {}
     return load_tokenizer(str(folder), name=path_or_id if commit else None, **trusted)
 
 

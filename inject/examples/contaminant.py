@@ -39,11 +39,12 @@ class PoolSettings(Settings):
     min_tokens: Annotated[int, Field(ge=2)] = 8
     """Rows with fewer tokens are dropped and counted, since they occur by chance anywhere."""
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"
-    """Rows longer than the context (minus separators, if a copy must be inside one window): stop;
-    cut or drop them on both sides alike; or let copies span windows."""
+    """Rows longer than the context (minus separators, if a copy must be inside one window): stop
+    (`error`), cut (`truncate`) or `drop` them on both sides alike, or let copies span windows
+    (`split`)."""
     max_tokens: Annotated[int, Field(ge=2)] | None = None
-    """Rows with more tokens are cut to this number, on both sides alike and whatever the
-    separators; at most the context. null: see `long_examples`."""
+    """Rows with more tokens are cut to this number, at most the context, on both sides alike; null:
+    see `long_examples`."""
 
     @model_validator(mode="after")
     def _check_lengths(self) -> "PoolSettings":
@@ -167,19 +168,15 @@ def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
     installed = find_dataset(contaminant.dataset)
     dataset: Dataset = installed.value
     options = checked_options(dataset, contaminant.options)
+    own = {"name", "split", "fields", "members", "nonmembers", "stratify"}
     return {
+        **contaminant.model_dump(include=own),
         "dataset": dataset.name,
         **({"plugin": installed.digest} if installed.digest else {}),
-        "name": contaminant.name,
         "files": _files_identity(contaminant.path) if contaminant.path is not None else [],
         "hub": hub_commits(contaminant),
-        "split": contaminant.split,
-        "fields": contaminant.fields,
         "templates": list(templates(contaminant)),
-        "members": contaminant.members,
-        "nonmembers": contaminant.nonmembers,
         **({"held_out": contaminant.held_out} if contaminant.held_out else {}),
-        "stratify": contaminant.stratify,
         "options": {
             name: value for name, value in options.items() if name not in dataset.unidentified
         },

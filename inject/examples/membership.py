@@ -27,7 +27,7 @@ from inject.errors import InputError
 from inject.examples.example import DropReason, Example, Side, Split
 from inject.examples.pool import UsableRows
 from inject.examples.random_rounding import draw_units, round_table
-from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
+from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata, mixed_groups
 
 _MAX_TRIES = 200
 
@@ -112,16 +112,7 @@ def draw_sides(
     least = min(members, nonmembers) if stratify else 0
     pooled, balanced = _pool_strata(strata, least, spare, total)
     # As one stratum: in the order of the groups' own keys, so that strata are mixed.
-    cells = (
-        [
-            sorted(
-                (group for stratum in pooled for group in stratum.groups),
-                key=lambda group: group.word,
-            )
-        ]
-        if pooled
-        else []
-    )
+    cells = [mixed_groups(pooled)] if pooled else []
     cells += [list(stratum.groups) for stratum in balanced]
     sizes = [_rows(cell) for cell in cells]
     table = [[members * size, nonmembers * size, spare * size] for size in sizes]

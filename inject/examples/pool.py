@@ -31,7 +31,7 @@ from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import DroppedRow, DropReason, Example
 from inject.examples.random_rounding import round_table
-from inject.examples.strata import Stratum, dataset_generator, keyed_strata
+from inject.examples.strata import Stratum, dataset_generator, keyed_strata, mixed_groups
 from inject.words import run_stops, words_of
 
 # Only this many times the requested rows are compared, unless too few of them remain: a pool of
@@ -300,9 +300,7 @@ def _held_out_rows(
     stream = keyed.Stream.HELD_OUT
     strata = keyed_strata(rows, stream=stream, seed=seed, number=number)
     if not request.stratify:
-        groups = [group for stratum in strata for group in stratum.groups]
-        groups.sort(key=lambda group: group.word)
-        strata = [Stratum("", tuple(groups))]
+        strata = [Stratum("", tuple(mixed_groups(strata)))]
     random = dataset_generator(request.dataset, stream=stream, seed=seed, number=number)
     chosen = random_rows(strata, n_rows, random)
     return [chosen[place] for place in random.permutation(len(chosen)).tolist()]

@@ -96,6 +96,12 @@ def keyed_strata(
     ]
 
 
+def mixed_groups(strata: Sequence[Stratum]) -> list[Group]:
+    """Return the groups of several strata in the order of the groups' own keys."""
+    groups = [group for stratum in strata for group in stratum.groups]
+    return sorted(groups, key=lambda group: group.word)
+
+
 def dataset_generator(
     dataset: str, *, stream: keyed.Stream, seed: int, number: int = 0
 ) -> np.random.Generator:

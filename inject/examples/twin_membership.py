@@ -34,10 +34,9 @@ class Twins(Settings):
     clean: bool = False
     """Train the clean twin: the same stream without any copy."""
     shadows: Annotated[int, Field(ge=0)] = 0
-    """Number (even) of shadow models for `lira`, each with a random half of all candidates
-    inserted."""
+    """Even number of shadow models, each with a random half of all candidates inserted."""
     retrained: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Train a model without this share of the members, the forget set; null trains none."""
+    """Train a model without this share of the members, the forget set."""
 
     @field_validator("shadows")
     @classmethod

@@ -101,13 +101,7 @@ class DatasetsImport(Settings):
         else:
             state = [_state(path) for path in self._saved_states()]
             place = {"files": [content_digest(path) for path in self._files()], "state": state}
-        return {
-            "kind": self.kind,
-            "split": self.split,
-            "column": self.column,
-            "rows": self.rows,
-            **place,
-        }
+        return {**self.model_dump(include={"kind", "split", "column", "rows"}), **place}
 
     def batches(self) -> Iterator[IdBatch]:
         """Yield all rows in their order.

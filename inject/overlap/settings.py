@@ -27,7 +27,8 @@ class OverlapSettings(Settings):
     """Jaccard similarity of word 3-grams of an example and a near-duplicate span (0.3: one word in
     five replaced, or sentences reordered); null: no such rule."""
     drop: bool | Literal["stop"] = True
-    """Drop overlapping documents from the corpus; `false` only lists them; `stop` stops the run."""
+    """`true` drops overlapping documents from the corpus, `false` only lists them, `stop` stops the
+    run."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> "OverlapSettings":

@@ -107,14 +107,12 @@ class Plan:
 
     def insertions(self) -> Insertions:
         """Return the copies as arrays, in the order of the table."""
+        names = ("anchor", "payload_offset", "payload_length", "lead", "text_length")
+        columns = {name: self.copies[name].to_numpy().astype(np.int64) for name in names}
         return Insertions(
-            anchor=_column(self.copies, "anchor").astype(np.int64),
-            tiebreak=_column(self.copies, "tiebreak").astype(np.uint64),
-            offset=_column(self.copies, "payload_offset").astype(np.int64),
-            length=_column(self.copies, "payload_length").astype(np.int64),
-            lead=_column(self.copies, "lead").astype(np.int64),
-            text_length=_column(self.copies, "text_length").astype(np.int64),
+            tiebreak=self.copies["tiebreak"].to_numpy().astype(np.uint64),
             payload=self.payload,
+            **{name.removeprefix("payload_"): column for name, column in columns.items()},
         )
 
     def names(self) -> list[CopyName]:
@@ -146,7 +144,3 @@ def read_plan(folder: Path) -> Plan:
         copy_counts=read_parquet(folder / COUNTS_FILE),
         payload=np.fromfile(folder / PAYLOAD_FILE, dtype=token_dtype(facts.vocabulary)),
     )
-
-
-def _column(table: pa.Table, name: str) -> npt.NDArray[np.generic]:
-    return table[name].to_numpy()

@@ -27,8 +27,8 @@ class Copies(Settings):
     poisson: Annotated[float, Field(gt=0, le=MAX_COPIES)] | None = None
     """Rate of a Poisson distribution of counts; zero is possible."""
     levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=1000)] | None = None
-    """Counts among which each dataset's members are divided evenly, by group; repeats are weights
-    (`[0, 1, 1, 2]`: half of the members have one copy)."""
+    """Counts among which each dataset's members are divided evenly, by group; repeats are
+    weights."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Copies":
@@ -88,16 +88,16 @@ class Placement(Settings):
     """Shares of the training between which copies are trained on: `[0, 0.2]` is early, `[0.8, 1]`
     late."""
     stretch: PositiveInt | None = None
-    """In place of `between`: tokens of the training in which all copies are trained on, rounded
-    inwards to whole windows."""
+    """In place of `between`: tokens of the training in which all copies occur, rounded inwards to
+    whole windows."""
     tail: Annotated[int, Field(ge=0, le=10**15)] | None = None
     """Tokens of the training after the stretch; null: 0."""
     straddle: Literal["forbid", "allow"] | None = None
-    """Whether a copy may cross a window boundary. null: `allow` for `splice` and `document` over
+    """Whether a copy may cross a window boundary; null: `allow` for `splice` and `document` over
     the whole training, else `forbid`."""
     separator: Separator | None = None
-    """Separator around each copy: `none`; `blank_line`; `end`: an end token on both sides
-    (`document`: only after it); `start_end`: a start token before, an end token after. null: `end`
+    """Separator around each copy: `none`; `blank_line`; `end`, an end token on both sides
+    (`document`: only after it); `start_end`, a start token before, an end token after. null: `end`
     for `document`, else `none`."""
 
     @model_validator(mode="after")

@@ -285,23 +285,11 @@ _NAMED, _FORGOTTEN_NAMED = 20, 3
 
 def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
     """Count the copies of `exposures.parquet` by outcome."""
-    parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
-    altered: dict[CopyName, None] = {}
-    names: set[CopyName] = set()
-    whole: set[CopyName] = set()
-    never = 0
-    for name, row in _named_rows(exposures, "epoch"):
-        names.add(name)
-        if row["status"] == NEVER:
-            never += 1
-            continue
-        if row["status"] == "altered":
-            altered[name] = None
-        pieces = parts[name, row["epoch"]]
-        pieces[row["text_start"]] = row["text_stop"] - row["text_start"]
-        if sum(pieces.values()) == row["text_length"]:
-            whole.add(name)
-    whole -= altered.keys()
+    rows = [((name, row["epoch"]), row) for name, row in _named_rows(exposures, "epoch")]
+    altered = dict.fromkeys(name for (name, _), row in rows if row["status"] == "altered")
+    never = sum(row["status"] == NEVER for _, row in rows)
+    names = {name for (name, _), _ in rows}
+    whole = {name for name, _ in _seen_whole(rows)} - altered.keys()
     return CopyOutcomes(
         planned=len(names),
         whole=len(whole),

@@ -123,15 +123,8 @@ class Insertions:
     def none() -> "Insertions":
         """No payload at all: the clean twin."""
         empty = np.zeros(0, dtype=np.int64)
-        return Insertions(
-            anchor=empty,
-            tiebreak=np.zeros(0, dtype=np.uint64),
-            offset=empty,
-            length=empty,
-            lead=empty,
-            text_length=empty,
-            payload=np.zeros(0, dtype=np.int64),
-        )
+        names = ("anchor", "offset", "length", "lead", "text_length", "payload")
+        return Insertions(tiebreak=empty.astype(np.uint64), **dict.fromkeys(names, empty))
 
 
 class CopyPiece(NamedTuple):

@@ -58,12 +58,5 @@ def write_renditions(folder: Path, renditions: Sequence[Rendition]) -> None:
 
 def read_renditions(folder: Path) -> list[Rendition]:
     """Read the renditions that `write_renditions` wrote, in the same order."""
-    return [
-        Rendition(
-            row["example_id"],
-            row["kind"],
-            row["variant"],
-            np.array(row["tokens"], dtype=np.int64),
-        )
-        for row in read_parquet(folder / RENDITIONS_FILE).to_pylist()
-    ]
+    rows = read_parquet(folder / RENDITIONS_FILE).to_pylist()
+    return [Rendition(**{**row, "tokens": np.array(row["tokens"], dtype=np.int64)}) for row in rows]

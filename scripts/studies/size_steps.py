@@ -1,4 +1,4 @@
-"""Secondary readings of the study `size-steps`: comparisons that are no claim.
+"""Secondary readings of the study `size-steps`: comparisons beyond its claims.
 
 `python -m scripts.studies.size_steps runs/size-steps --into docs` prints the part of Figure 5a's
 contrast that the fitted effects add up to, the effects with the tail counted in steps, and the
@@ -104,8 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run = load_run(options.run)
     lines = [*reading_lines(run, options.detectors.split(","))]
     for _, detector, name, *ends in lines:
-        shown = [f"{end:+.3f}" if isinstance(end, float) else end for end in ends]
-        print(f"{detector}, {name}: {' '.join(shown)}")
+        texts = [f"{end:+.3f}" if isinstance(end, float) else end for end in ends]
+        print(f"{detector}, {name}: {' '.join(texts)}")
     if options.into is not None:
         write_csv(options.into / "data" / "size-steps.csv", lines)
         if effects := effects_picture(run.table("claims").to_pylist(), {}):

@@ -207,18 +207,12 @@ def validate(
         path = Path(truth)
         if _is_hub_address(truth):
             path, source = fetch_bundle(truth)
-            truth = read_bundle(path)
-        elif is_bundle(path):
-            truth = read_bundle(path)
-        else:
+        elif not is_bundle(path):
             truth = read_ground_truth(*_open_run(truth, None, runs, store))
+        if not isinstance(truth, GroundTruth):
+            truth = read_bundle(path)
     return validate_detectors(
-        listed,
-        truth,
-        source=source,
-        arm=arm,
-        time_limit=time_limit,
-        progress=progress,
+        listed, truth, source=source, arm=arm, time_limit=time_limit, progress=progress
     )
 
 

@@ -12,19 +12,13 @@ from inject.files import write_text
 from inject.verified_files import file_digests
 from spikein.api.run import publish
 from spikein.config.load import read_experiment
-from spikein.executors import InProcess, RunReport
-from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.executors import InProcess
+from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Progress
 from spikein.runs.folder import numbered_run
 from spikein.runs.publish import PAGE, fill_run
-from spikein.runs.record import (
-    EXPERIMENT,
-    RunRecord,
-    checked_record,
-    read_record,
-    resolve_places,
-)
+from spikein.runs.record import EXPERIMENT, checked_record, read_record, resolve_places
 from spikein.store.filesystem import STORE_OPTION, check_file, check_folder, writing
 from spikein.store.store import Store
 
@@ -78,10 +72,16 @@ def render_report(
         planned = plan(experiment_graph.graph, store)
         _require_whole(planned, store, folder, begun)
         report = InProcess().run(experiment_graph.graph, store, Progress())
-        if out is not None:
-            return _page_alone(experiment_graph, report, out, show_protected)
-        if (folder.parent.name, folder.name.isdecimal()) != (record.name, True):
-            return _same_page(experiment_graph, report, folder, record, show_protected)
+        if out or (folder.parent.name, folder.name.isdecimal()) != (record.name, True):
+            with tempfile.TemporaryDirectory() as made:
+                fill_run(
+                    Path(made),
+                    experiment_graph,
+                    report,
+                    show_protected=show_protected,
+                    page_alone=out is not None,
+                )
+                return _copy_page(Path(made), out) if out else _same_page(Path(made), folder)
         with writing(folder.parent.parent, "Give a file for the page by --out.", "the run's page"):
             return publish(
                 experiment_graph,
@@ -119,22 +119,14 @@ def _work_inside(start_folder: Path, folder: Path) -> Iterator[None]:
             raise
 
 
-def _same_page(
-    experiment_graph: ExperimentGraph,
-    report: RunReport,
-    folder: Path,
-    record: RunRecord,
-    show_protected: bool,
-) -> Path:
+def _same_page(made: Path, folder: Path) -> Path:
     """Return the page of a run that was moved away from its siblings, if it is unchanged.
 
     Raises:
         InputError: when the page would differ, since a run never changes.
     """
-    with tempfile.TemporaryDirectory() as made:
-        fill_run(Path(made), experiment_graph, report, show_protected=show_protected)
-        if file_digests(Path(made), [PAGE])[PAGE] == record.digests.get(PAGE):
-            return folder / PAGE
+    if file_digests(made, [PAGE])[PAGE] == read_record(folder).digests.get(PAGE):
+        return folder / PAGE
     raise InputError(
         "the page would differ now, and a run's folder never changes",
         where=str(folder),
@@ -142,19 +134,9 @@ def _same_page(
     )
 
 
-def _page_alone(
-    experiment_graph: ExperimentGraph, report: RunReport, out: Path, show_protected: bool
-) -> Path:
-    with tempfile.TemporaryDirectory() as folder:
-        fill_run(
-            Path(folder),
-            experiment_graph,
-            report,
-            show_protected=show_protected,
-            page_alone=True,
-        )
-        with writing(out.parent, "Give another file by --out.", "the page"):
-            write_text(out, (Path(folder) / PAGE).read_text(encoding="utf-8"))
+def _copy_page(made: Path, out: Path) -> Path:
+    with writing(out.parent, "Give another file by --out.", "the page"):
+        write_text(out, (made / PAGE).read_text(encoding="utf-8"))
     return out
 
 

@@ -4,7 +4,7 @@ The same code scores both (`spikein.scoring.scored_rows`), so the numbers are th
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -112,13 +112,14 @@ def _rows(
         texts=listed,
         ids=[example_id(text) for text in listed],
         labels=None if labels is None else _labels(labels, len(listed)),
-        groups=None if groups is None else _groups(groups, len(listed)),
+        groups=None
+        if groups is None
+        else [f"group {group}" for group in _one_per_text("groups", groups, len(listed))],
     )
 
 
 def _labels(labels: Sequence[int | bool], rows: int) -> list[bool]:
-    listed = list(labels)
-    _check_length("labels", len(listed), rows)
+    listed = _one_per_text("labels", labels, rows)
     for row, label in enumerate(listed):
         if isinstance(label, str) or label not in (0, 1):
             raise InputError(
@@ -128,17 +129,12 @@ def _labels(labels: Sequence[int | bool], rows: int) -> list[bool]:
     return [bool(label) for label in listed]
 
 
-def _groups(groups: Sequence[object], rows: int) -> list[str]:
-    listed = list(groups)
-    _check_length("groups", len(listed), rows)
-    return [f"group {group}" for group in listed]
-
-
-def _check_length(name: str, length: int, rows: int) -> None:
-    if length != rows:
-        raise InputError(
-            f"{length} {name} for {rows} texts", where=name, allowed="one for each text"
-        )
+def _one_per_text(name: str, values: Sequence[Any], rows: int) -> list[Any]:
+    listed = list(values)
+    if len(listed) != rows:
+        problem = f"{len(listed)} {name} for {rows} texts"
+        raise InputError(problem, where=name, allowed="one for each text")
+    return listed
 
 
 def _auc_columns(rows: Sequence[AucRow]) -> pa.Table:

@@ -59,6 +59,15 @@ def folder_path(text: str | Path) -> Path:
     return Path(text)
 
 
+def page_path(path: Path | None) -> Path | None:
+    """Return the path of a page; refuse one that cannot be written, before any work is done."""
+    from spikein.store.filesystem import check_file
+
+    if path is not None:
+        check_file(path)
+    return path
+
+
 ExperimentFile = Annotated[
     Path,
     argument(
@@ -108,7 +117,8 @@ RunStore = Annotated[
 ]
 AsJson = Annotated[bool, option("--json", "Print only one JSON object.")]
 PageFile = Annotated[
-    Path | None, option("--out FILE", "Write a page, one self-contained HTML file.")
+    Path | None,
+    option("--out FILE", "Write a page, one self-contained HTML file.", callback=page_path),
 ]
 
 STORE = Path("store")

@@ -57,14 +57,16 @@ def _escape_controls(text: str) -> str:
     return _CONTROLS.sub(lambda sign: repr(sign[0])[1:-1], text)
 
 
-def say(text: str, *, style: str = "") -> None:
-    """Print one line of plain text to standard output; it is never wrapped."""
-    console().print(_text(text, style), soft_wrap=True)
+def say(*texts: str, style: str = "") -> None:
+    """Print lines of plain text to standard output; they are never wrapped."""
+    for text in texts:
+        console().print(_text(text, style), soft_wrap=True)
 
 
-def warn(text: str) -> None:
-    """Print one line to standard error, in yellow on a terminal; secrets in it are masked."""
-    console(sys.stderr).print(_text(masked(text), "yellow"), soft_wrap=True)
+def warn(*texts: str) -> None:
+    """Print lines to standard error, in yellow on a terminal; secrets in them are masked."""
+    for text in texts:
+        console(sys.stderr).print(_text(masked(text), "yellow"), soft_wrap=True)
 
 
 def tell(text: str) -> None:
@@ -208,8 +210,7 @@ def show_parts(parts: "Iterable[Part]") -> None:
         elif isinstance(part, Note):
             say(part.text, style="" if "loud" in part.style else "dim")
         elif isinstance(part, Items):
-            for sentence in part.sentences:
-                say(f"  {sentence}")
+            say(*(f"  {sentence}" for sentence in part.sentences))
         elif isinstance(part, Fold):
             say(f"{part.title}.")
             show_parts(content for content in part.parts if not isinstance(content, Table))
@@ -217,8 +218,7 @@ def show_parts(parts: "Iterable[Part]") -> None:
 
 def print_notes(notes: Iterable[str]) -> None:
     """Print notes for the user, each sentence once."""
-    for note in dict.fromkeys(notes):
-        say(f"Note: {note}")
+    say(*(f"Note: {note}" for note in dict.fromkeys(notes)))
 
 
 def exit_if_refused(problems: Sequence[str]) -> None:

@@ -97,18 +97,12 @@ def _corpus_problems(experiment: Experiment) -> Iterator[Problem]:
         batch_tokens = base.batch_tokens or train.batch_tokens
         streams.append(("base", base.tokens, base.context or train.context, batch_tokens))
     for part, tokens, context, batch_tokens in streams:
-        if tokens < context:
-            yield _flag(
-                (part, "tokens"),
-                f"{tokens:,} tokens do not fill one window of {context:,}",
-                f"Raise {part}.tokens or lower the context.",
-            )
-        elif batch_tokens > tokens:
-            yield _flag(
-                (part, "tokens"),
-                f"{tokens:,} tokens do not fill one batch of {batch_tokens:,}",
-                f"Raise {part}.tokens or lower batch_tokens.",
-            )
+        window = f"window of {context:,}", "the context"
+        batch = f"batch of {batch_tokens:,}", "batch_tokens"
+        if tokens < max(context, batch_tokens):
+            unfilled, larger = window if tokens < context else batch
+            problem = f"{tokens:,} tokens do not fill one {unfilled}"
+            yield _flag((part, "tokens"), problem, f"Raise {part}.tokens or lower {larger}.")
     # A stream of less than a window is already reported.
     if corpus.tokens < train.context:
         return

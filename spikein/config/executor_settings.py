@@ -52,7 +52,7 @@ class LocalSettings(Settings):
     """Steps that run at the same time; null: one per GPU, or without GPUs one per four cores, at
     least two."""
     attempts: PositiveInt = 3
-    """Maximum attempts of a step whose worker is killed; errors are not retried."""
+    """Maximum attempts of a step whose process, machine or job is lost; errors are not retried."""
 
 
 class StepRequest(Settings):
@@ -80,7 +80,7 @@ class ClusterSettings(Settings):
     steps: dict[str, StepRequest] = Field(default_factory=dict)
     """Other requests by kind of step, such as `model: {gpus: 1}`."""
     attempts: PositiveInt = 3
-    """Maximum attempts of a step whose machine or job is lost; errors are not retried."""
+    """Maximum attempts of a step whose process, machine or job is lost; errors are not retried."""
 
     def request(self, kind: str) -> StepRequest:
         """Return the requests of a step of a kind; only memory and time may be unset."""
@@ -114,12 +114,12 @@ class SlurmSettings(ClusterSettings):
     constraint: str | None = None
     """Required features of a machine, as for `sbatch --constraint`."""
     time: JobTime = "4:00"
-    """Longest time of a job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`. A training step that reaches
-    it writes a restart checkpoint and continues in another job."""
+    """Longest time of a job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`; training continues in another
+    job."""
     parallel: PositiveInt = 64
     """Maximum jobs of one array at a time."""
     warning_seconds: PositiveInt = 90
-    """Time before its end at which a job is warned, to write a restart checkpoint."""
+    """Time before its end at which a job is warned, to write a checkpoint."""
     setup: tuple[str, ...] = ()
     """Shell commands before each job, such as `module load cuda`."""
 

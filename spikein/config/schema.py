@@ -60,12 +60,12 @@ class CorpusSettings(Settings):
     tokens: PositiveInt
     """Size of the training stream in tokens, copies included."""
     repeat: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    """How often the background is laid out in the stream: `tokens / repeat` unique tokens, over and
-    over. Copies are placed once in the whole stream."""
+    """How often the background, `tokens / repeat` unique tokens, occurs in the stream; each copy is
+    placed once."""
     sources: tuple[AnySource, ...] = ()
     """Sources of the background, mixed by weight."""
     imported: AnyImport | None = None
-    """An already tokenised corpus, in place of `sources`."""
+    """A tokenised corpus in place of `sources`."""
     seed: Seed = 0
     """Seed of the order of documents, for all arms."""
 
@@ -187,10 +187,10 @@ class Experiment(Settings):
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(default_factory=dict)
     """Dotted keys with their values; the arms are all combinations."""
     arms: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Named arms, in place of `sweep`: the dotted keys that each sets, with their values."""
+    """In place of `sweep`: named arms, with the dotted keys that each sets."""
     claims: dict[str, Claim] = Field(default_factory=dict)
-    """Hypotheses by name, each with the comparison and the margin that decide it; fixed when the
-    run starts."""
+    """Hypotheses by name, with the comparison and margin that decide each; fixed when the run
+    starts."""
 
     @property
     def forget_set(self) -> ForgetSet | None:

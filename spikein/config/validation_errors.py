@@ -101,14 +101,13 @@ def _problem(
         return unknown_name(f"{key}: no such key", str(path[-1]), known_keys, where=place)
     if kind == "missing":
         return InputError(f"{key}: is missing", where=document.place(path[:-1]))
+    tag = str(context.get("discriminator", "kind")).strip("'")
     if kind == "union_tag_not_found":
-        tag = str(context.get("discriminator", "kind")).strip("'")
         known_keys = _tags(model, document.values, path)
         return InputError(
             f"{key}: {tag} is missing", where=place, allowed=", ".join(known_keys) or None
         )
     if kind == "union_tag_invalid":
-        tag = str(context.get("discriminator", "kind")).strip("'")
         known_keys = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
         problem = f"{key}.{tag}: {wrong!r} is not an allowed value"

@@ -11,7 +11,6 @@ from pathlib import Path
 from analysis.page.streams import stream_audits
 from inject.corpus.background.document import Document
 from inject.corpus.corpus import corpus_tokenizer, decode_piece, document_pieces
-from inject.errors import InputError
 from inject.examples.example import read_examples, read_held_out
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
@@ -67,8 +66,6 @@ def audit_run(
         InputError: for a run without an arm, or a missing or damaged artifact.
     """
     arms = run_arms(folder, store)
-    if not arms:
-        raise InputError("the run has no trained arm", where=str(folder))
     corpora = {
         arm.corpus: [sibling for sibling in arms if sibling.corpus == arm.corpus] for arm in arms
     }
@@ -94,10 +91,8 @@ def _outcomes_by_arm(arms: list[RunArm]) -> dict[str, CopyOutcomes]:
     for arm in arms:
         copies = copy_outcomes(read_exposures(arm.model))
         if copies.planned:
-            label = (
-                f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in outcomes else arm.label
-            )
-            outcomes[label] = copies
+            digest = f" ({arm.model.name[-SHORT:]})" if arm.label in outcomes else ""
+            outcomes[arm.label + digest] = copies
     return outcomes
 
 

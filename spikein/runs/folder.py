@@ -46,10 +46,8 @@ def check_home(home: Path) -> None:
         )
     if not home.exists() and not home.is_symlink():
         return
-    is_ours = numbered(home) or (
-        home.is_dir() and {path.name for path in _entries(home)} <= {LATEST}
-    )
-    if not is_ours:
+    visible = {path.name for path in home.glob("[!.]*")}
+    if not numbered(home) and not (home.is_dir() and visible <= {LATEST}):
         raise InputError(
             "exists but was not written by spikein, so nothing is put into it",
             where=str(home),
@@ -159,10 +157,6 @@ def numbered_run(folder: Path) -> Path:
     if folder.name == LATEST and folder.is_symlink():
         return folder.parent / os.readlink(folder)
     return folder
-
-
-def _entries(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if not path.name.startswith(".")]
 
 
 def find_run(runs_root: Path, name: str) -> Path:

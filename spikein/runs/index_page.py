@@ -52,8 +52,11 @@ def write_summary(folder: Path, page: RunPage, *, arms: int) -> None:
 
 
 def read_sentences(folder: Path) -> list[str]:
-    """Return the sentences in the `summary.json` of a run folder; none in one without."""
-    document = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    """Return the sentences in the `summary.json` of a run folder; none without that file."""
+    try:
+        document = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
     return [str(sentence) for sentence in document.get("sentences", ())]
 
 

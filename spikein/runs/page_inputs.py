@@ -5,7 +5,7 @@ passes folders, tables and settings, and writes no text.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from inject.plan.plan import read_plan
 from inject.step import Step, library_versions
 from inject.stream.exposures import copy_outcomes, read_exposures
 from spikein.config.load import resolved_yaml
+from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
 from spikein.pipeline.arm_nodes import detector_steps
@@ -128,22 +129,14 @@ def _trained_table(
 def arm_settings(arm: ArmExperiment) -> ArmSettings:
     """Return the settings of an arm that the page shows."""
     experiment = arm.experiment
-    return ArmSettings(
-        name=arm.name,
-        axes=arm.labels,
-        background=experiment.corpus.described(),
-        tokens=experiment.corpus.tokens,
-        contaminants=experiment.contaminants,
-        model=experiment.model,
-        base=experiment.base,
-        train=experiment.train,
-        copies=experiment.copies,
-        placement=experiment.placement,
-        variants=experiment.variants,
-        twins=experiment.twins,
-        pool=experiment.pool,
-        detect=experiment.detect,
-    )
+    sections = {field.name for field in fields(ArmSettings)} & Experiment.model_fields.keys()
+    own: dict[str, Any] = {
+        "name": arm.name,
+        "axes": arm.labels,
+        "background": experiment.corpus.described(),
+        "tokens": experiment.corpus.tokens,
+    }
+    return ArmSettings(**{**{name: getattr(experiment, name) for name in sections}, **own})
 
 
 def audited_models(experiment_graph: ExperimentGraph, report: RunReport) -> list[TrainedModel]:

@@ -117,18 +117,13 @@ def _is_published(folder: Path, record: RunRecord, new_record: RunRecord) -> boo
     """Return whether a run's folder equals the new one, is complete, and finds its store."""
     if (record.artifacts, record.digests) != (new_record.artifacts, new_record.digests):
         return False
-    if record.store and new_record.store:
-        present_store, new_store = record.store, new_record.store
-        if (
-            present_store.relative != new_store.relative
-            and present_store.absolute != new_store.absolute
-        ):
-            return False
-    try:
-        require_files(folder, record.digests)
-    except IntegrityError:
+    old, new = record.store, new_record.store
+    if old and new and old.relative != new.relative and old.absolute != new.absolute:
         return False
-    return True
+    with suppress(IntegrityError):
+        require_files(folder, record.digests)
+        return True
+    return False
 
 
 def _record(hidden: Path, name: str, before: RunRecord | None, built: bool) -> RunRecord:
@@ -223,10 +218,9 @@ def setting_changes(earlier: Path, now: Path) -> list[SettingChange]:
 
 
 def _read(path: Path) -> Any:
-    try:
+    with suppress(InputError):
         return with_current_keys(read_document(path), notes=False).values
-    except InputError:
-        return {}
+    return {}
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:

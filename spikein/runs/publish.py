@@ -4,6 +4,7 @@
 texts of protected datasets; only artifacts contain them, and are marked.
 """
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -194,9 +195,7 @@ def _copy_unlearning(
 
 
 def _safe_name(name: str) -> str:
-    return "".join(
-        sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name.replace(", ", ",")
-    )
+    return re.sub(r"[^\w.=,-]", "-", name.replace(", ", ","))
 
 
 def _unlearning_findings(experiment_graph: ExperimentGraph, report: RunReport) -> list[pa.Table]:
@@ -207,17 +206,14 @@ def _unlearning_findings(experiment_graph: ExperimentGraph, report: RunReport) -
 
 def _methods(experiment_graph: ExperimentGraph) -> list[MethodEntry]:
     """Return every method setting of the experiment once, in the requested order."""
-    settings = [
-        model.setting
+    settings = {
+        model.setting.label: model.setting
         for node in experiment_graph.nodes
         if node.unlearning is not None
         for model in node.unlearning.unlearned
         if model.setting is not None
-    ]
-    labels = {
-        setting.label: MethodEntry(
-            label=setting.label, method=setting.reference, settings=plain(setting.settings)
-        )
-        for setting in settings
     }
-    return list(labels.values())
+    return [
+        MethodEntry(label=label, method=setting.reference, settings=plain(setting.settings))
+        for label, setting in settings.items()
+    ]

@@ -47,13 +47,15 @@ def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
         store: the store's folder; None for the recorded one.
 
     Raises:
-        InputError: for a run of an earlier version, or a missing or damaged artifact; names the
-            file, and the command that rebuilds it.
+        InputError: for a run of an earlier version, or without an arm; for a missing or damaged
+            artifact, with its file and the command that rebuilds it.
     """
     checked_record(folder, EXPERIMENT)
     artifacts = RunArtifacts(folder, store)
     models = artifacts.of_kind("model")
     arms = [_arm(model, artifacts) for model in models if "plan" in model.manifest.inputs]
+    if not arms:
+        raise InputError("the run has no trained arm", where=str(folder))
     return sorted(arms, key=lambda arm: arm.label)
 
 
@@ -164,8 +166,6 @@ def _choose(
 ) -> RunArm:
     """Return the arm of this label; without a label any arm, if `key` is the same for all."""
     labels = [arm.label for arm in arms]
-    if not arms:
-        raise InputError("the run has no trained arm", where=str(folder))
     if label is None:
         if len({key(arm) for arm in arms}) > 1:
             raise InputError(

@@ -45,13 +45,8 @@ class ServerSettings(Settings):
             InputError: for a malformed address, one with a secret, or a key in place of its
                 variable.
         """
-        return Server(
-            base_url=self.base_url,
-            model=model,
-            api=self.api,
-            api_key_variable=self.api_key_variable,
-            concurrency=self.concurrency,
-        )
+        parts = self.model_dump(include={"base_url", "api", "api_key_variable", "concurrency"})
+        return Server(model=model, **parts)
 
 
 class Price(Settings):

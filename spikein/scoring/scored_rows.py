@@ -246,12 +246,10 @@ def _check_served(options: ScoringOptions, rows: LabelledRows, held_out: KnownTe
 
 def _requested_detectors(options: ScoringOptions) -> list[DetectorSetting]:
     """Return the requested detectors, each once."""
-    by_name = {
-        (setting.name, setting.text): setting for setting in parse_detectors(options.detectors)
-    }
+    requested = parse_detectors(options.detectors)
+    names = [setting.name for setting in requested]
     # The settings of a detector are adjacent: they are scored in one call.
-    places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in by_name))}
-    return sorted(by_name.values(), key=lambda setting: places[setting.name])
+    return sorted(requested, key=lambda setting: names.index(setting.name))
 
 
 def _sources(

@@ -11,11 +11,11 @@ built again: an artifact with the same content key has the same files.
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from inject.digest import digest
+from inject.files import link_or_copy
 from inject.step import Recipe
 from spikein.store.artifact import Artifact, open_artifact, verified
 from spikein.store.manifest import SHORT, StoreError, read_manifest
@@ -111,10 +111,7 @@ def link_files(source: Artifact, folder: Path) -> None:
     for name in source.manifest.files:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(source / name, target)
-        except OSError:
-            shutil.copyfile(source / name, target)
+        link_or_copy(source / name, target)
 
 
 def _without_inputs(identity: dict[str, object]) -> str:

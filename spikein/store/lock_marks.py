@@ -62,11 +62,9 @@ def clear_mark(lock: FileLock) -> None:
 
 def read_mark(path: Path) -> Mark | None:
     """Return the last recorded owner of a lock, or None."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        return Mark(**values)
-    except (OSError, ValueError, TypeError):
-        return None
+    with suppress(OSError, ValueError, TypeError):
+        return Mark(**json.loads(path.read_text(encoding="utf-8")))
+    return None
 
 
 def mark_use(leases: Path) -> FileLock:

@@ -141,7 +141,7 @@ def test_a_detector_with_many_failures_is_measured_on_its_own_rows(tmp_path):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, unscored={"surp": 60})
     analysis = analyse([arm], FAST)
     (report,) = [u for u in analysis.unscored if u.apart]
-    assert {apart.column.detector for apart in report.apart} == {"surp"}
+    assert {column.detector for column, _ in report.apart} == {"surp"}
     assert report.left_out == 0
     place = {"dataset": "fictional", "copies": "all", "metric": "auc", "selection": "default"}
     surp = row_of(analysis.metrics, detector="surp", **place)

@@ -58,7 +58,7 @@ class MethodSettings(Settings):
     warmup: Share = 0.0
     """Share of the optimiser steps during which the learning rate rises linearly."""
     weight_decay: NonNegativeFloat = 0.01
-    """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
+    """Decoupled weight decay of matrices and embeddings."""
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     """Decay rates of AdamW's two moment estimates."""
     max_grad_norm: PositiveFloat | None = 1.0

@@ -158,6 +158,10 @@ class _Place(NamedTuple):
     """Right edge of its numbers."""
     scale: Scale
 
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
 
 def _label_width(matrix: Matrix, width: float) -> float:
     widest = max((text_width(row.label, _size(row)) for row in matrix.rows), default=0.0) + 8
@@ -223,14 +227,9 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
             marks.append(path([(left, under), (right, under)], "ax"))
         y += 13 * (deepest - 1) + 19
     size = 11.0 if phone else 12.0
-    heads = [
-        wrapped(head.label, place.right - place.left, 3 if phone else 2, size)
-        for head, place in columns
-    ]
-    notes = [
-        wrapped(head.note, place.right - place.left, 2, 11.0) if head.note else []
-        for head, place in columns
-    ]
+    most = 3 if phone else 2
+    heads = [wrapped(head.label, place.width, most, size) for head, place in columns]
+    notes = [wrapped(head.note, place.width, 2, 11) if head.note else [] for head, place in columns]
     deep = max((len(head) for head in heads if head != [""]), default=0)
     for place, head in zip(places, heads, strict=True):
         marks += paragraph(place.left, y, head, "sm" if phone else "t")
@@ -280,9 +279,9 @@ def _cell(
 ) -> list[Markup]:
     if dot is None or isinstance(dot, str):
         message = dot or "–"
-        return [text(place.left, middle + 4, clipped(message, place.right - place.left), "m")]
+        return [text(place.left, middle + 4, clipped(message, place.width), "m")]
     colour = " a" if kind == "chosen" else " k" if kind == "head" else ""
-    marks = [box(place.left, middle - height / 2, place.right - place.left, height, "hit")]
+    marks = [box(place.left, middle - height / 2, place.width, height, "hit")]
     if isfinite(dot.low) and isfinite(dot.high):
         ends = [(place.scale(dot.low), middle), (place.scale(dot.high), middle)]
         marks.append(path(ends, f"wh{colour}{' wk' if dot.doubtful else ''}"))

@@ -88,11 +88,10 @@ def png_bytes(svg: str) -> bytes:
     """Return an SVG file as PNG."""
     import resvg_py
 
-    png: bytes = resvg_py.svg_to_bytes(
+    return resvg_py.svg_to_bytes(
         svg_string=svg, zoom=_ZOOM, skip_system_fonts=True, font_files=_FONTS,
         font_family="DejaVu Sans", sans_serif_family="DejaVu Sans",
     )  # fmt: skip
-    return png
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:

@@ -11,19 +11,8 @@ import numpy as np
 
 from analysis.arm import axis_column, short_axis
 from analysis.arm_labels import arm_words
+from analysis.factors import doses
 from analysis.factors.contrasts import BEST, CONTRAST, GAP
-from analysis.factors.doses import (
-    COPIES,
-    RESPONSE,
-    Response,
-    copy_responses,
-    doubled,
-    factor_value,
-    is_copies,
-    measure_arms,
-    short_number,
-    shown_reach,
-)
 from analysis.factors.lines import FittedLine as Fit
 from analysis.factors.study import collect_study
 from analysis.findings import Findings, Row, contaminated_cohorts, group_by
@@ -51,17 +40,16 @@ def factor_tables(view: ReportView) -> list[Part]:
     swept: list[Part] = present(*sweep_pictures(view))
     if not view.factor_rows:
         return swept
-    responses = [row for row in view.factor_rows if row["kind"] == RESPONSE]
+    responses = [row for row in view.factor_rows if row["kind"] == doses.RESPONSE]
     factors = list(dict.fromkeys(row["factor"] for row in responses))
-    factors += [name for name in view.axes if name not in factors and not is_copies(name)]
-    factors.sort(key=lambda name: name != COPIES)
+    factors += [name for name in view.axes if name not in factors and not doses.is_copies(name)]
+    factors.sort(key=lambda name: name != doses.COPIES)
     tables = [table for name in factors if (table := _responses(view, responses, name))]
-    further = (_best_table(view), _gaps(view), _contrasts(view))
     return present(
         swept,
         dose_response_picture(view),
-        [fold(table) if len(table.rows) > OPEN_ROWS else table for table in tables],
-        [fold(table) for table in further if table is not None],
+        *(fold(table) if len(table.rows) > OPEN_ROWS else table for table in tables),
+        *map(fold, (_best_table(view), _gaps(view), _contrasts(view))),
     )
 
 
@@ -88,7 +76,7 @@ def _responses(view: ReportView, responses: Sequence[Row], factor: str) -> Table
             for line in terms.values()
             if (slope := line.get("slope")) and not slope["reason"]
         ],
-        f"Slope: change of the probit of AUC for each doubling of {doubled(factor)}, "
+        f"Slope: change of the probit of AUC for each doubling of {doses.doubled(factor)}, "
         "with its 95 % interval. AUC 0.75: where the line reaches it, with Fieller's interval; "
         "> or < and a number: beyond what was measured; any: the data exclude nothing. Shape: if "
         "a test rejects a line (p under 0.05), its numbers are a summary at best.",
@@ -239,17 +227,17 @@ def dose_response_picture(view: ReportView) -> Picture | None:
     """Return the fitted lines, one panel per arm and detector; None without any."""
     settings, names = view.inputs.analysis_settings, view.few(view.shown)
     study = collect_study(view.inputs.arms, view.inputs.analysis.choices, settings)
-    measured = {n: measure_arms(study, n, settings) for n in names if n in study.detectors}
+    measured = {n: doses.measure_arms(study, n) for n in names if n in study.detectors}
     fitted = [
         (response, response.line)
         for name, arms in measured.items()
-        for response in copy_responses(study, arms, name, confidence=settings.confidence)
+        for response in doses.copy_responses(study, arms, name)
         if response.dataset == POOLED and isinstance(response.line, Fit)
     ]
     if not fitted:
         return None
     fitted.sort(key=lambda pair: str(pair[0].cohort))
-    doses = sorted({float(x) for _, line in fitted for x in line.points.x})
+    dosed = sorted({float(x) for _, line in fitted for x in line.points.x})
     panels = Panels(
         panels=[
             LinePanel(
@@ -262,7 +250,7 @@ def dose_response_picture(view: ReportView) -> Picture | None:
             )
             for response, line in fitted[:MAX_PANELS]
         ],
-        x=[(x, short_number(factor_value(COPIES, x))) for x in doses],
+        x=[(x, doses.short_number(doses.factor_value(doses.COPIES, x))) for x in dosed],
         y=[(at / 4, f"{at / 4:.2f}") for at in range(5)],
         centre=0.5,
         x_label="copies, as log2(1 + copies)",
@@ -279,9 +267,9 @@ def dose_response_picture(view: ReportView) -> Picture | None:
     return picture("dose-response", title, caption, panels, 1180, rows)
 
 
-def _describe_reach(view: ReportView, response: Response) -> str:
+def _describe_reach(view: ReportView, response: doses.Response) -> str:
     head = ", ".join(filter(None, (view.title(response.detector), view.words(response.cohort))))
-    return f"{head} reaches 0.75 at {shown_reach(response)} copies"
+    return f"{head} reaches 0.75 at {doses.shown_reach(response)} copies"
 
 
 def _points(line: Fit) -> list[tuple[float, Dot]]:
@@ -299,7 +287,7 @@ def _curve(line: Fit) -> list[tuple[float, Dot]]:
     return [(at, Dot(middle, low, high, "")) for at, middle, low, high in numbers]
 
 
-def _rows(response: Response, line: Fit) -> Iterator[dict[str, object]]:
+def _rows(response: doses.Response, line: Fit) -> Iterator[dict[str, object]]:
     for part, points in (("point", _points(line)), ("curve", _curve(line))):
         members = line.points.members.astype(int).tolist() if part == "point" else []
         for at, (x, dot) in enumerate(points):
@@ -307,7 +295,7 @@ def _rows(response: Response, line: Fit) -> Iterator[dict[str, object]]:
                 "arm": response.cohort.label(),
                 "detector": response.detector,
                 "part": part,
-                "copies": factor_value(COPIES, x),
+                "copies": doses.factor_value(doses.COPIES, x),
                 "auc": float(dot.value),
                 "low": float(dot.low),
                 "high": float(dot.high),

@@ -89,9 +89,7 @@ def write_audit_page(
         Section("rule", "Rule", "Does the ratio rule detect it?",
                 present(_rule_note(cells, record),
                         numbers_table("The ratio rule", rows, record, _RULE),
-                        [fold(table)
-                         for table in [numbers_table("Further numbers", rows, record, further)]
-                         if table])),
+                        fold(numbers_table("Further numbers", rows, record, further)))),
         Section("audited", "Set-up", "What was audited",
                 present(listing("The audit", ("", "About"), [*about.items()]))),
     ]  # fmt: skip
@@ -325,7 +323,7 @@ def _text_tables(chunks: Sequence[tuple[Row, Closest]], *, hide_texts: bool) -> 
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     table = Table(title="Text by text", columns=columns, rows=tuple(rows[:_OPEN]), caption=caption)
     further = Table(title="Further texts", columns=columns, rows=tuple(rows[_OPEN:]))
-    return [table, *([fold(further)] if further.rows else [])]
+    return present(table, fold(further) if further.rows else None)
 
 
 def _text_entry(row: Row, own: Closest) -> Entry:

@@ -40,10 +40,10 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
     sentence = _sentence(audits)
     return present(
         Note(sentence, "say") if sentence else None,
-        [
+        *(
             fold(table) if at and len(table.rows) > OPEN_ROWS else table
             for at, table in enumerate(audit_tables(audits))
-        ],
+        ),
         Note("Text by text, with the closest continuation of each model:", "prose", pages)
         if pages
         else None,

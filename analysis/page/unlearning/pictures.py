@@ -18,15 +18,8 @@ from analysis.page.drawing.matrix import Matrix, MatrixAxis, dot_ends
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.table import copies_text
-from analysis.page.unlearning.study import (
-    NO_METHOD,
-    ORIGINAL,
-    RETRAINED,
-    UNLEARNED,
-    UnlearningArm,
-    method_title,
-    model_text,
-)
+from analysis.page.unlearning import study
+from analysis.page.unlearning.study import UnlearningArm
 from analysis.page.unlearning.tables import NUMBER, SIGNED
 from analysis.page.unlearning.verdicts import MAX_MODELS, ModelVerdict, best_first
 from analysis.unit import AUC, Unit
@@ -42,7 +35,7 @@ def detectors_picture(arm: UnlearningArm) -> Picture | None:
     detectors = sorted(arm.detectors, key=lambda name: name != arm.detector)[:_MAX_DETECTORS]
     columns = {}
     for detector in detectors:
-        framing = arm.get("auc", RETRAINED, detector=detector)
+        framing = arm.get("auc", study.RETRAINED, detector=detector)
         rule = framing.value if framing and framing.available else nan
         columns[detector] = AxisHeading(arm.title(detector), rule=rule, name=detector)
     crossed = cross(
@@ -76,8 +69,8 @@ def _find_interval_row(arm: UnlearningArm, model: str, method: str, detector: st
 
 
 def _title(model: str, method: str) -> str:
-    words = model_text(model, method)
-    return words.capitalize() if method == NO_METHOD else words
+    words = study.model_text(model, method)
+    return words.capitalize() if method == study.NO_METHOD else words
 
 
 def copies_panels(arm: UnlearningArm) -> Picture | None:
@@ -95,21 +88,21 @@ def copies_panels(arm: UnlearningArm) -> Picture | None:
         }
         dots = {
             doublings(copies_middle(dose)): unit.dot(
-                f"{model_text(model, method)}, {copies_text(dose)}", cell
+                f"{study.model_text(model, method)}, {copies_text(dose)}", cell
             )
             for dose, cell in cells.items()
         }
         return Line([(at, dot) for at, dot in dots.items() if dot], kind, marks=not kind)
 
-    before = line(ORIGINAL, NO_METHOD, "faint")
-    lines = {method: line(UNLEARNED, method) for method in arm.methods}
+    before = line(study.ORIGINAL, study.NO_METHOD, "faint")
+    lines = {method: line(study.UNLEARNED, method) for method in arm.methods}
     visible = [(method, curve) for method, curve in lines.items() if curve.points][:_MAX_PANELS]
     if not visible:
         return None
     dots = [dot for curve in (before, *(curve for _, curve in visible)) for _, dot in curve.points]
     low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
     figure = Panels(
-        panels=[LinePanel(method_title(method), [before, curve]) for method, curve in visible],
+        panels=[LinePanel(study.method_title(name), [before, curve]) for name, curve in visible],
         x=[(doublings(copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
         y=[(value, f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") if value else "0")
            for at in range(round((high - low) / 0.2) + 1)

@@ -11,7 +11,8 @@ from itertools import chain
 
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.parts import Columns, Note, Part, Section, fold, fold_items, present
+from analysis.page.parts import Columns, Part, Section, answer, fold, fold_items, present
+from analysis.page.unlearning import study
 from analysis.page.unlearning.audits import audits_parts
 from analysis.page.unlearning.methods import MethodEntry
 from analysis.page.unlearning.pictures import (
@@ -20,17 +21,7 @@ from analysis.page.unlearning.pictures import (
     detectors_picture,
     position_picture,
 )
-from analysis.page.unlearning.study import (
-    ORIGINAL,
-    RETRAINED,
-    STEPS,
-    VERSUS_RETRAINED,
-    UnlearningArm,
-    by_arm,
-    method_title,
-    model_text,
-    whole,
-)
+from analysis.page.unlearning.study import UnlearningArm
 from analysis.page.unlearning.tables import NUMBER, spread, study_tables, verdict_table
 from analysis.page.unlearning.verdicts import ModelVerdict, listed, verdict_badges
 from analysis.unlearning.verdict import KEPT, LOST, MEASURES, Names
@@ -82,7 +73,7 @@ def unlearning_sections(
     """
     arms = [
         UnlearningArm(name=name, found=findings, names=names)
-        for name, findings in by_arm(inputs.measures).items()
+        for name, findings in study.by_arm(inputs.measures).items()
     ]
     first, tables, elsewhere = arms[0], study_tables(arms[0]), list(map(study_tables, arms[1:]))
 
@@ -91,70 +82,63 @@ def unlearning_sections(
         first_tables = [tables[name] for name in names if name in tables]
         table_names = {*names, besides}
         more = [table for arm in elsewhere for name, table in arm.items() if name in table_names]
-        return [fold(table) for table in (*first_tables, *more)]
+        return present(*map(fold, (*first_tables, *more)))
 
     again = "relearning" in tables
     sections = (
-        Section(
+        answer(
             FORGOT,
             "Forgot",
             "Which methods forgot?",
-            present(
-                _say(_forgetting_sentence(first)),
+            _forgetting_sentence(first),
+            extra=present(
                 detectors_picture(first),
                 tables.get("forgetting"),
                 _verdicts(inputs, names),
                 folded("remembered", "datasets", besides="forgetting"),
             ),
         ),
-        Section(
+        answer(
             "left",
             "Copies",
             "Do more copies leave more behind?",
-            present(_say(_copies_sentence(first)), copies_panels(first), folded("copies")),
+            _copies_sentence(first),
+            extra=present(copies_panels(first), folded("copies")),
         ),
-        Section(
+        answer(
             "kept",
             "Cost",
             "What did forgetting cost?",
-            present(
-                _say(_cost_sentence(models, inputs.margin)),
-                tables.get("utility"),
-                folded(besides="utility"),
-            ),
+            _cost_sentence(models, inputs.margin),
+            extra=present(tables.get("utility"), folded(besides="utility")),
         ),
-        Section(
+        answer(
             "lasting",
             "Lasting",
             "Does forgetting last?",
-            present(
-                _say(_lasting_sentence(first)),
+            _lasting_sentence(first),
+            extra=present(
                 tables.get("relearning" if again else "lasting"),
                 folded("lasting" if again else "", besides="relearning"),
             ),
         ),
-        Section(
+        answer(
             "unlearning-audits",
             "Audits",
             "Would an audit have detected it?",
-            audits_parts(inputs.audits, inputs.audit_pages),
+            "",
+            extra=audits_parts(inputs.audits, inputs.audit_pages),
         ),
     )
-    return [section for section in sections if section.parts]
-
-
-def _say(sentence: str) -> Note | None:
-    return Note(sentence, "say") if sentence else None
+    return [section for section in sections if section]
 
 
 def _verdicts(inputs: UnlearningInputs, names: Names) -> list[Part]:
     """Return, folded, the basis of each verdict, and the measures' warnings."""
-    arms = by_arm(inputs.verdicts, "method")
+    arms = study.by_arm(inputs.verdicts, "method")
     rests = [verdict_table(findings.rows, arm, names) for arm, findings in arms.items()]
-    return present(
-        [fold(table) for table in rests if table is not None],
-        fold_items("Warnings of the measures", unlearning_notes(inputs.measures)),
-    )
+    notes = fold_items("Warnings of the measures", unlearning_notes(inputs.measures))
+    return present(*map(fold, rests), notes)
 
 
 def unlearning_notes(measures: Sequence[Row]) -> list[str]:
@@ -163,12 +147,12 @@ def unlearning_notes(measures: Sequence[Row]) -> list[str]:
     Rows of a dose or of a dataset have theirs in the table.
     """
     concerned: dict[str, dict[str, dict[str, None]]] = {}
-    for row in filter(whole, measures):
+    for row in filter(study.whole, measures):
         for part in str(row["note"]).split("; "):
             if part and not _SCOPE.fullmatch(part):
                 name = str(row["measure"]).replace("_", " ")
                 models = concerned.setdefault(part, {}).setdefault(name, {})
-                models[model_text(row["model"], row["method"])] = None
+                models[study.model_text(row["model"], row["method"])] = None
     return [
         f"{warning} ({_list_names(by_measure)}; {_list_names(chain(*by_measure.values()))})"
         for warning, by_measure in concerned.items()
@@ -184,7 +168,7 @@ def _list_names(names: Iterable[str]) -> str:
 def _forgetting_sentence(arm: UnlearningArm) -> str:
     """Return a sentence on detection of the forgotten texts, before and after unlearning."""
     auc = {"measure": "auc", "detector": arm.detector}
-    cells = {model: arm.get(model=model, **auc) for model in (ORIGINAL, RETRAINED)}
+    cells = {model: arm.get(model=model, **auc) for model in (study.ORIGINAL, study.RETRAINED)}
     before = [
         f"{NUMBER.brief(cell)} under the {model} model"
         for model, cell in cells.items()
@@ -212,7 +196,7 @@ def _lasting_sentence(arm: UnlearningArm) -> str:
     """Return a sentence on methods whose relearning recovers more than the retrained model."""
     if not arm.steps:
         return ""
-    of = f"{STEPS}{arm.steps[-1]}:{VERSUS_RETRAINED}"
+    of = f"{study.STEPS}{arm.steps[-1]}:{study.VERSUS_RETRAINED}"
     after = f"After {arm.steps[-1]} steps of training on a part of the forgotten texts"
     return _name_methods(
         arm.by_method("relearned_log_probability_difference", of=of),
@@ -231,7 +215,8 @@ def _name_methods(cells: Mapping[str, Estimate], some: str, none: str) -> str:
         return none if measured else ""
     n_undecided = len(measured) - len(sure)
     also = f"; not shown for {n_undecided} more" if n_undecided else ""
-    return f"{some.format(listed(list(map(method_title, sure))))}: {spread(sure.values())}{also}."
+    methods = listed(list(map(study.method_title, sure)))
+    return f"{some.format(methods)}: {spread(sure.values())}{also}."
 
 
 def _cost_sentence(models: Sequence[ModelVerdict], margin: float) -> str:

@@ -8,25 +8,15 @@ from typing import NamedTuple
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
 from analysis.page.table import Table, copies_text, listing, p_text
-from analysis.page.unlearning.study import (
-    CONDITION,
-    ORIGINAL,
-    RETAINED_TEXTS,
-    RETRAINED,
-    STEPS,
-    UNLEARNED,
-    VERSUS_RETRAINED,
-    UnlearningArm,
-    method_title,
-    model_text,
-)
+from analysis.page.unlearning import study
+from analysis.page.unlearning.study import UnlearningArm
 from analysis.unit import Unit
 from analysis.unlearning.verdict import ALL, NO_NAMES, Names, measure_name
 
 NUMBER, SIGNED, WHOLE = Unit("", 2), Unit("", 2, signed=True), Unit("", 0)
 LESS = "Minus the retrained's"
 _FORGETTING = "forgetting"
-_MODELS = (UNLEARNED, RETRAINED, ORIGINAL)
+_MODELS = (study.UNLEARNED, study.RETRAINED, study.ORIGINAL)
 
 
 def number_unit(row: Row) -> Unit:
@@ -93,7 +83,7 @@ def study_tables(arm: UnlearningArm) -> dict[str, Table]:
 
 def _main_tables(arm: UnlearningArm) -> dict[str, Table | None]:
     auc = {"detector": arm.detector}
-    versus = {"of": VERSUS_RETRAINED}
+    versus = {"of": study.VERSUS_RETRAINED}
     retained, general = "retain_log_probability", "general_log_probability"
     groups = (row["groups"] for row in arm.found.rows if row["measure"] == general)
     documents = max(groups, default=0)
@@ -143,7 +133,7 @@ def _main_tables(arm: UnlearningArm) -> dict[str, Table | None]:
             _Column(LESS, f"{retained}_difference", versus, SIGNED.brief),
             _Column("General text", general),
             _Column(f"General, {LESS.lower()}", f"{general}_difference", versus, SIGNED.brief),
-            _Column("Task accuracy", "task_accuracy", {"of": RETAINED_TEXTS}),
+            _Column("Task accuracy", "task_accuracy", {"of": study.RETAINED_TEXTS}),
         ),
     }
 
@@ -153,10 +143,10 @@ def _relearning(arm: UnlearningArm) -> list[_Column]:
     if not arm.steps:
         return []
     measure, last = "relearned_log_probability", arm.steps[-1]
-    versus = {"of": f"{STEPS}{last}:{VERSUS_RETRAINED}"}
+    versus = {"of": f"{study.STEPS}{last}:{study.VERSUS_RETRAINED}"}
     return [
         *(
-            _Column(f"After {step}" if step else "Before", measure, {"of": f"{STEPS}{step}"})
+            _Column(f"After {step}" if step else "Before", measure, {"of": f"{study.STEPS}{step}"})
             for step in arm.steps
         ),
         _Column(f"After {last}, {LESS.lower()}", f"{measure}_difference", versus, SIGNED.brief),
@@ -171,7 +161,8 @@ def _further_tables(arm: UnlearningArm) -> dict[str, Table | None]:
     copies = [gap(copies_text(dose), place={**auc, "copies": dose}) for dose in arm.copies(left)]
     trend = _Column("Trend", f"{left}_trend", auc, SIGNED.brief)
     conditions = [
-        gap(name, place={**auc, "of": f"{CONDITION}{name}"}) for name in arm.qualifiers(CONDITION)
+        gap(name, place={**auc, "of": f"{study.CONDITION}{name}"})
+        for name in arm.qualifiers(study.CONDITION)
     ]
     names = [name for name in arm.found.values("dataset") if name != ALL]
     datasets = [_Column(name, "auc", {**auc, "dataset": name}) for name in names]
@@ -206,7 +197,7 @@ def _table(arm: UnlearningArm, title: str, caption: str, *columns: _Column) -> T
         measured_rows = [own.row(measure=column.measure, **column.place) for column in columns]
         cells = [column.written(row) for column, row in zip(columns, measured_rows, strict=True)]
         if any(cells):
-            rows.append((model_text(model, method), *cells))
+            rows.append((study.model_text(model, method), *cells))
             # General text is counted in documents, by the caption of its table.
             counted_rows += [row for row, cell in zip(measured_rows, cells, strict=True)
                        if row is not None and cell and row["forget"]]  # fmt: skip
@@ -233,7 +224,7 @@ def verdict_table(rows: Sequence[Row], arm: str, names: Names = NO_NAMES) -> Tab
         ("Method", "Measure", "Position", "Difference", "Verdict", ", ".join(_MODELS).capitalize()),
         [
             (
-                method_title(row["method"]),
+                study.method_title(row["method"]),
                 measure_name(row, names)
                 + (f", against the {row['versus']}" if row["versus"] else ""),
                 NUMBER.brief(row) if row["kind"] == _FORGETTING else "",

@@ -19,6 +19,7 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -174,10 +175,8 @@ def _spec(package: str) -> ModuleSpec:
     spec = None
     # find_spec would import the parent of a dotted name.
     if package.isidentifier():
-        try:
+        with suppress(ImportError, ValueError):
             spec = importlib.util.find_spec(package)
-        except (ImportError, ValueError):
-            spec = None
     if spec is None:
         raise InputError(
             f"package {package!r} is not installed here",

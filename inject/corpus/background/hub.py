@@ -30,11 +30,11 @@ class HubSource(Settings):
     config: str | None = None
     """Configuration (subset) of the dataset, if it has several."""
     split: str = "train"
-    """Which split is read."""
+    """Split to read."""
     field: str | None = None
     """Field with the text; by default its usual names (`text`, `content` …)."""
     revision: str | None = None
-    """Branch, tag or commit; by default the newest commit of the main branch."""
+    """Branch, tag or commit on the hub; by default the newest."""
     weight: PositiveFloat = 1.0
     """Relative share of this source in the bytes of the mixture."""
 
@@ -51,12 +51,7 @@ class HubSource(Settings):
             Unreachable: the hub gives no answer; a plan continues (`inject.hub.resolver`).
             InputError: no such dataset or revision on the hub, which was reached.
         """
-        common = {
-            "kind": self.kind,
-            "config": self.config,
-            "split": self.split,
-            "field": self.field,
-        }
+        common = self.model_dump(include={"kind", "config", "split", "field"})
         folder = self._folder()
         if folder is not None:
             return {**common, "files": _folder_identity(folder)}

@@ -111,8 +111,7 @@ all_chunks=true
             executor=executor,
             progress=progress,
         )
-    for note in result.record["notes"]:
-        warn(note)
+    warn(*result.record["notes"])
     table = numbers_table("What was found", result.findings.to_pylist(), result.record)
     show_parts([table] if table else [])
     say(result.headline, style="bold")

@@ -34,10 +34,7 @@ def compare(
       spikein compare a b --json | jq '.metrics[] | select(.dataset == "all")'
     """
     from spikein.api.comparison import compare_runs, write_comparison
-    from spikein.store.filesystem import check_file
 
-    if out is not None:
-        check_file(out)
     comparison = compare_runs(first, second, runs=runs)
     page = None if out is None else write_comparison(out, comparison)
     if as_json:
@@ -71,7 +68,6 @@ def _print_comparison(comparison: "RunComparison") -> None:
     from spikein.runs.comparison.page import sections, summary
 
     compared = comparison.names, comparison.origins, comparison.metrics
-    for sentence in summary(*compared):
-        say(sentence)
+    say(*summary(*compared))
     for section in sections(*compared):
         show_parts(section.parts)

@@ -218,8 +218,7 @@ def detect(
         _confirm(plan, requests, remote)
     with show_progress() as progress:
         result = score_file(plan, out, progress=progress)
-    for note in result.notes:
-        warn(note)
+    warn(*result.notes)
     if as_json:
         print_json(summary(result, out))
     else:
@@ -301,8 +300,7 @@ def _print_plan(
     if as_json:
         print_json({**counts, "detectors": names, "steps": steps, "notes": plan.notes})
         return
-    for note in plan.notes:
-        warn(note)
+    warn(*plan.notes)
     print_rows(
         {
             "step": step.kind,

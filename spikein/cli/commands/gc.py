@@ -126,8 +126,7 @@ def _find_deleted_runs(roots: "RunRegistry", *, yes: bool, forget_missing: bool)
     if not roots.missing:
         return frozenset()
     warn("These run folders are missing:")
-    for run in roots.missing:
-        warn(f"  {run.path} ({len(run.artifacts)} artifacts)")
+    warn(*(f"  {run.path} ({len(run.artifacts)} artifacts)" for run in roots.missing))
     missing = frozenset(run.path for run in roots.missing)
     if forget_missing:
         return missing

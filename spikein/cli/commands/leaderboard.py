@@ -43,17 +43,13 @@ def leaderboard(
     """
     from analysis.leaderboard.page import sections, sentences, write_page
     from spikein.api.leaderboard import leaderboard as rank
-    from spikein.store.filesystem import check_file
 
-    if out is not None:
-        check_file(out)
     findings, truth = rank(folder, bench, labels=labels)
     page = None if out is None else write_page(out, findings, truth)
     if as_json:
         print_json({"benchmark": truth.content, "findings": findings.rows})
         return
-    for sentence in sentences(findings, truth):
-        say(sentence, style="bold")
+    say(*sentences(findings, truth), style="bold")
     for section in sections(findings):
         show_parts(section.parts)
     if page is not None:

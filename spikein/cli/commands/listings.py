@@ -54,8 +54,7 @@ def detectors(
             _print_in_full(detector)
     else:
         _print_list(described)
-    for warning in warnings:
-        warn(warning)
+    warn(*warnings)
 
 
 def _print_list(detectors: "list[DetectorFacts]") -> None:
@@ -145,8 +144,7 @@ def datasets() -> None:
         ("source of background", "comes from", "what it is"),
         ((kind, origin, summary) for kind, summary, origin in sources),
     )
-    for warning in (*warnings, *source_warnings):
-        warn(warning)
+    warn(*warnings, *source_warnings)
 
 
 def executors() -> None:
@@ -163,5 +161,4 @@ def executors() -> None:
 
     rows, warnings = list_executors()
     print_table(("name", "where steps run", "from"), rows)
-    for warning in warnings:
-        warn(warning)
+    warn(*warnings)

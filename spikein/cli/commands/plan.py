@@ -228,8 +228,7 @@ def _print_on_processor(result: "PlanResult") -> None:
         for estimate in result.training
         if estimate.cost is not None
     )
-    for note in dict.fromkeys(f"{estimate.what}: {estimate.note}" for estimate in result.training):
-        say(note)
+    say(*dict.fromkeys(f"{estimate.what}: {estimate.note}" for estimate in result.training))
     time = "Time: of one run. " if result.measured else ""
     say(f"{time}On the processor of this machine; to estimate GPUs: --gpu h100 --gpus 1.")
 
@@ -260,8 +259,7 @@ def _print_estimates(estimates: "Sequence[TrainingEstimate]", hardware: "Hardwar
         }
         for estimate in estimates
     )
-    for note in dict.fromkeys(f"{estimate.what}: {estimate.note}" for estimate in estimates):
-        say(note)
+    say(*dict.fromkeys(f"{estimate.what}: {estimate.note}" for estimate in estimates))
     sized = [estimate for estimate in estimates if estimate.cost is not None]
     if sized:
         say(

@@ -59,8 +59,7 @@ def presets(
         say(head_of(preset.name))
         say("")
         say(_facts(preset))
-        for command in preset.commands():
-            say(f"  {command}")
+        say(*(f"  {command}" for command in preset.commands()))
         if preset.fetched:
             say(f"  spikein run {preset.name} data=hf://presets")
             say("  (this also fetches the data, into the user's cache)", style="dim")

@@ -79,8 +79,7 @@ def run(
         f"{result.built} steps built, {result.stored} from the store, {duration(result.seconds)}.",
         style="dim",
     )
-    for line in result.summary:
-        say(line)
+    say(*result.summary)
     say(f"Report: {result.report}", style="bold")
 
 

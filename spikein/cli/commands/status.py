@@ -180,8 +180,7 @@ def _print_run(run: "RunStatus") -> None:
     """Print every step of a run, in the order of the graph."""
     console().print(_table(run, run.steps))
     for step in run.steps:
-        for line in _log_lines(step):
-            say(line)
+        say(*_log_lines(step))
     say(_summary(run))
 
 

@@ -110,10 +110,7 @@ def validate(
     from detect.ground_truth.hub_bundle import is_address
     from spikein.api.ground_truth import validate as judge
     from spikein.api.leaderboard import BENCHMARK, submit
-    from spikein.store.filesystem import check_file
 
-    if out is not None:
-        check_file(out)
     references = detectors or []
     submissions: list[Path] = []
     if bench:
@@ -137,8 +134,7 @@ def validate(
             say(f"Page: {page}", style="bold")
         for submission in submissions:
             say(f"Submission: {submission}; add your name in submission.json", style="bold")
-    for refused in validation.refused:
-        warn(f"Not judged ({refused.kind}): {refused.problem}")
+    warn(*(f"Not judged ({refused.kind}): {refused.problem}" for refused in validation.refused))
     wrong = [
         f"{judged.name} ({finding.check})"
         for judged in validation.judged
@@ -180,8 +176,7 @@ def _print_validation(validation: "Validation") -> None:
     """Print the page's content except its picture and its provenance."""
     from analysis.validate.page import PROVENANCE, sections, sentences
 
-    for sentence in sentences(validation):
-        say(sentence, style="bold")
+    say(*sentences(validation), style="bold")
     for section in sections(validation):
         if section.anchor != PROVENANCE:
             show_parts(section.parts)

@@ -110,20 +110,17 @@ def _manifest(path: Path) -> Manifest | None:
 
 
 def _versions(manifests: Mapping[str, Manifest], total: int) -> Versions:
-    code: dict[str, None] = {}
-    machines: dict[str, None] = {}
-    libraries: dict[str, dict[str, None]] = {}
-    for manifest in manifests.values():
-        code |= dict.fromkeys([manifest.environment.get(CODE, "not recorded")])
-        machines |= dict.fromkeys([manifest.environment.get(MACHINE, "not recorded")])
-        for name, version in manifest.libraries.items():
-            libraries.setdefault(name, {})[version] = None
-    return Versions(
-        tuple(sorted(code)),
-        {name: tuple(sorted(versions)) for name, versions in sorted(libraries.items())},
-        tuple(sorted(machines)),
-        total - len(manifests),
+    environments = [manifest.environment for manifest in manifests.values()]
+    code, machines = (
+        tuple(sorted({environment.get(part, "not recorded") for environment in environments}))
+        for part in (CODE, MACHINE)
     )
+    libraries: dict[str, set[str]] = {}
+    for manifest in manifests.values():
+        for name, version in manifest.libraries.items():
+            libraries.setdefault(name, set()).add(version)
+    versions = {name: tuple(sorted(libraries[name])) for name in sorted(libraries)}
+    return Versions(code, versions, machines, total - len(manifests))
 
 
 def _kinds(first: set[str], second: set[str]) -> Iterator[KindOverlap]:

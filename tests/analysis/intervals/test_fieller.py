@@ -17,7 +17,7 @@ GRID = np.linspace(0, 50, 50_001)
 @pytest.mark.parametrize("shared", [-0.8, 0.0, 0.8])
 def test_fieller_set_matches_a_grid_search(intercept, slope, spread, shared):
     covariance = np.array([[0.04, shared * 0.2 * spread], [shared * 0.2 * spread, spread**2]])
-    fieller_set = fieller(intercept, slope, covariance, 0.6745, 1.96)
+    fieller_set = fieller(intercept - 0.6745, slope, covariance, 1.96)
     variance = covariance[0, 0] + 2 * GRID * covariance[0, 1] + GRID**2 * covariance[1, 1]
     within = np.abs(intercept + slope * GRID - 0.6745) <= 1.96 * np.sqrt(variance)
     covered = np.zeros(len(GRID), dtype=bool)
@@ -28,8 +28,8 @@ def test_fieller_set_matches_a_grid_search(intercept, slope, spread, shared):
 
 
 def test_a_flat_line_under_the_level_never_reaches_it():
-    assert fieller(0.0, 0.0, np.eye(2) * 1e-6, 0.67, 2.0).value == inf
-    assert fieller(0.0, -0.1, np.eye(2) * 1e-9, 0.67, 2.0).places == ()
+    assert fieller(-0.67, 0.0, np.eye(2) * 1e-6, 2.0).value == inf
+    assert fieller(-0.67, -0.1, np.eye(2) * 1e-9, 2.0).places == ()
 
 
 def test_text_gives_no_number_beyond_the_measured_range():

@@ -155,7 +155,7 @@ def test_report_and_validate_give_the_same_interval(truth, by_levels, tmp_path):
     measured = measure_columns(work, [column])[column]
     report = next(
         row
-        for row in metric_rows(work, column, "default", measured)
+        for row in metric_rows(work, column, measured)
         if (row["dataset"], row["copies"], row["metric"]) == ("all", "all", "auc")
     )
     expected = pytest.approx((report["value"], report["low"], report["high"]), abs=1e-12)

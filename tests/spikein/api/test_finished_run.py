@@ -36,6 +36,9 @@ from tests.spikein.samples import read, recipe, write
 FIGURES = ("copies", "detectors", "roc")
 
 
+SENTENCES = ["A text copied once is often found.", "The chosen detector is Min-K%."]
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory) -> Path:
     """A folder with a store and a run of two simulated arms."""
@@ -58,6 +61,7 @@ def lab(tmp_path_factory) -> Path:
             (folder / "figures" / f"{name}.png").touch()
             (folder / "figures" / f"{name}.svg").touch()
         (folder / "report.html").touch()
+        (folder / "summary.json").write_text(json.dumps({"sentences": SENTENCES}))
         link_artifact(folder, made)
 
     publish_run(root / "runs", "sample", fill)
@@ -96,7 +100,7 @@ def test_tables_match_the_folder_and_convert_to_pandas(lab):
     assert run.axes == ("train.lr",)
     assert run.settings["train"]["lr"] == 0.0003
     assert run.report == run.folder / "report.html"
-    assert "the chosen detector" in " ".join(run.summary)
+    assert [*run.summary] == SENTENCES
 
 
 def test_a_run_describes_itself_and_finds_its_figures_by_name(lab):

@@ -183,8 +183,8 @@ def test_one_arm_can_be_packed_and_a_failure_exits_with_2(copied_run, wrong, tmp
     assert [model.model for model in truth.models].count("contaminated") == 1
     done = invoke("bundle", folder, "--out", older, "--arm", "train.lr=0.02", code=0)
     assert spikein.load_bundle(older).content == truth.content
-    # One name everywhere: the page, a verdict from the run and from the bundle, the store.
-    assert "lr 0.02" in (folder / "report.html").read_text()
+    # Words on the page; one label in a verdict from the run and from the bundle, and in the store.
+    assert "learning rate 0.02" in (folder / "report.html").read_text()
     for source in (folder, path):
         assert "lr 0.02" in json.loads(invoke("validate", "loss", source, "--json").stdout)["arms"]
     assert "lr 0.02, seed 0" in spikein.load_run(folder).artifacts("model")

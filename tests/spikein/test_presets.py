@@ -17,9 +17,7 @@ from tests.spikein.estimates.test_training import no_network
 __all__ = ["no_network"]
 
 STUDIES = {
-    "size-outlier",
     "size-in-distribution",
-    "size-versus-steps",
     "learning-rate",
     "gpqa-finetune",
     "unlearning",
@@ -120,7 +118,7 @@ def test_a_large_preset_is_planned_offline_with_its_cost(no_network, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "name", ["size-outlier", "gpqa-finetune", "finetune-lora-small", "unlearning"]
+    "name", ["size-in-distribution", "gpqa-finetune", "finetune-lora-small", "unlearning"]
 )
 def test_a_small_preset_is_checked_on_its_data(data_folder, tmp_path: Path, name: str):
     planned = plan(name, overrides=[f"data={data_folder}"], store=tmp_path / "store")
@@ -156,16 +154,3 @@ def test_the_quickstart_needs_only_three_passes():
     # Its arithmetic is float32 on every processor.
     experiment = light.experiment
     assert (experiment.train.precision, experiment.base.precision) == ("auto", "auto")
-
-
-def test_size_and_steps_vary_independently():
-    steps = {}
-    for arm in read_experiment("size-versus-steps").arms:
-        corpus, train = arm.experiment.corpus, arm.experiment.train
-        windows = corpus.tokens // train.context
-        steps[corpus.tokens, train.batch_tokens] = -(-windows // train.batch_windows)
-        # Arms share one base model.
-        assert arm.experiment.base.batch_tokens == 2048
-    assert steps[150_000, 2048] == steps[600_000, 8192] == 74
-    assert steps[600_000, 2048] == 293
-    assert steps[150_000, 8192] == 19

@@ -200,9 +200,13 @@ def scored_rows(run: RunTables, cohort: Cohort) -> dict[tuple[str, str], list[Sc
     """
     of_cohort = cohort.columns()
     columns = ["seed", "example_id", "dataset", "group", "side", "split"]
+    table = run.examples
+    # Present if pools differ between arms.
+    for axis in of_cohort.keys() & {*table.column_names}:
+        table = table.filter(pc.equal(table[axis], of_cohort[axis]))
     examples = {
         (row["seed"], row["example_id"]): row
-        for row in run.examples.select(columns).to_pylist()
+        for row in table.select(columns).to_pylist()
         if row["split"] == "test"
     }
     copies = _copies(run, cohort) if cohort.model == _CONTAMINATED else None

@@ -56,14 +56,20 @@ class SizedArm:
         return same_size and isclose(self.rate, rate, rel_tol=1e-6)
 
 
-def read_arguments(description: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
+def read_arguments(
+    description: str | None,
+    arguments: Sequence[str] | None,
+    *,
+    detectors: Sequence[str] = ("min_k", "reference"),
+) -> argparse.Namespace:
     """Return `run`, the list of `detectors`, and `into`, the folder for tables or None."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", help="name or folder of a finished run")
-    names = {"type": lambda text: text.split(","), "default": ["min_k", "reference"]}
-    parser.add_argument("--detectors", help="with commas", **names)
+    names = {"type": lambda text: text.split(","), "default": list(detectors)}
+    usual = ",".join(detectors) or "all"
+    parser.add_argument("--detectors", help=f"with commas (default: {usual})", **names)
     parser.add_argument("--into", type=Path, help="folder for data/ and images/, such as docs")
     return parser.parse_args(arguments)
 
@@ -124,27 +130,28 @@ def scored_rows(run: Run, arm: SizedArm, detector: str) -> tuple[Rows, Floats, C
     Raises:
         InputError: when the detector did not score it.
     """
-    scored = _scored_rows(run, arm, detector)
-    copies = np.array(
-        [
-            count if member else 0
-            for member, count in zip(scored["member"], _copies(run, arm, scored), strict=True)
-        ],
-        dtype=np.int64,
-    )
-    member = scored["member"].to_numpy(dtype=bool)
-    rows = Rows(
-        seed=scored["seed"].to_numpy(),
-        dataset=scored["dataset"].to_numpy(dtype=object),
-        group=number_groups(scored["dataset"], scored["group"]),
+    frame = scored_frame(run, arm, detector)
+    return frame_rows(frame), frame["score"].to_numpy(dtype=float), frame["copies"].to_numpy()
+
+
+def frame_rows(frame: pd.DataFrame) -> Rows:
+    """Return the rows of `scored_frame` for the analysis."""
+    member = frame["member"].to_numpy(dtype=bool)
+    return Rows(
+        seed=frame["seed"].to_numpy(),
+        dataset=frame["dataset"].to_numpy(dtype=object),
+        group=number_groups(frame["dataset"], frame["group"]),
         member=member,
         nonmember=~member,
     )
-    return rows, scored["score"].to_numpy(dtype=float), copies
 
 
-def _scored_rows(run: Run, arm: SizedArm, detector: str) -> pd.DataFrame:
-    """Return the test rows of an arm with their scores, by seed."""
+def scored_frame(run: Run, arm: SizedArm, detector: str) -> pd.DataFrame:
+    """Return the test rows of an arm by seed: their scores, copies, and lengths in characters.
+
+    Raises:
+        InputError: when the detector did not score it.
+    """
     place = {**arm.columns, "model": CONTAMINATED, "detector": detector, "selection": "default"}
     scores = _where(run.scores, place).select(["seed", "example_id", "score"]).to_pandas()
     if scores.empty:
@@ -154,11 +161,16 @@ def _scored_rows(run: Run, arm: SizedArm, detector: str) -> pd.DataFrame:
             where=f"{run.folder}, arm {arm.label!r}",
             allowed=", ".join(names),
         )
+    # Present if pools differ between arms.
+    pool_axes = arm.columns.keys() & {*run.examples.column_names}
+    pool = _where(run.examples, {axis: arm.columns[axis] for axis in pool_axes})
     named = ["seed", "example_id", "dataset", "group", "side", "split"]
-    examples = run.examples.select(named).to_pandas().drop_duplicates()
-    rows = scores.merge(examples, on=["seed", "example_id"], validate="many_to_one")
+    examples = pool.select(named).append_column("length", pc.utf8_length(pool["text"]))
+    rows = scores.merge(examples.to_pandas(), on=["seed", "example_id"], validate="many_to_one")
     rows = rows[rows["split"] == "test"].sort_values(["seed", "example_id"])
-    return rows.assign(member=rows["side"] == "member").reset_index(drop=True)
+    rows = rows.assign(member=rows["side"] == "member").reset_index(drop=True)
+    copies = np.array(_copies(run, arm, rows), dtype=np.int64)
+    return rows.assign(copies=np.where(rows["member"], copies, 0))
 
 
 def _copies(run: Run, arm: SizedArm, scored: pd.DataFrame) -> list[int]:

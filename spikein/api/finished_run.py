@@ -135,8 +135,8 @@ class Run:
 
     @cached_property
     def examples(self) -> pa.Table:
-        """The ground truth: every example with its dataset, group, text, side, split and seed.
-        Texts of protected datasets are omitted."""
+        """The ground truth: every example with its dataset, group, text, side, split and seed,
+        and the swept axes on which that depends. Texts of protected datasets are omitted."""
         return read_run_table(self.folder / EXAMPLES_FILE)
 
     @cached_property

@@ -6,18 +6,21 @@ texts of protected datasets; only artifacts contain them, and are marked.
 
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.arm import axis_column
 from analysis.checks.check import QUESTION as CHECKS
 from analysis.checks.check import checks_table
 from analysis.findings import (
     Row,
     as_findings,
     as_table,
+    group_by,
     join_findings,
     read_findings,
     read_table,
@@ -40,6 +43,7 @@ from inject.settings import plain
 from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
+from spikein.pipeline.arm_nodes import ArmNodes
 from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.models import MODELS_FILE, models_table
 from spikein.runs.folder import link_artifact
@@ -125,18 +129,38 @@ def _write_models(folder: Path, experiment_graph: ExperimentGraph, report: RunRe
 
 
 def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
-    """Write the examples of all pools with a column `seed`, without protected texts."""
+    """Write the examples of all pools, without protected texts.
+
+    Columns: `seed`, and the axes on which the pool of a seed depends, since one text may be a
+    member in one arm and not in another.
+    """
     tables = []
-    pools = {node.examples.digest: node for node in experiment_graph.nodes}
-    for node in pools.values():
-        rows = read_examples(report.artifact(node.examples).path)
+    pools = group_by(experiment_graph.nodes, lambda node: node.examples.digest)
+    for nodes in pools.values():
+        rows = read_examples(report.artifact(nodes[0].examples).path)
         readable = [
             replace(row, text="", fields={}, spans={}, paraphrases=()) if row.protected else row
             for row in rows
         ]
         table = examples_table(readable)
-        tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
+        labels = nodes[0].arm.labels
+        columns = {axis_column(axis): labels[axis] for axis in _pool_axes([*pools.values()])}
+        for name, value in {**columns, "seed": nodes[0].arm.seed}.items():
+            table = table.append_column(name, pa.array([value] * len(table)))
+        tables.append(table)
     pq.write_table(pa.concat_tables(tables), folder / EXAMPLES_FILE)
+
+
+def _pool_axes(pools: Sequence[Sequence[ArmNodes]]) -> list[str]:
+    """Return the axes that have one value in each pool; none if seeds have one pool each."""
+    if len(pools) == len({nodes[0].arm.seed for nodes in pools}):
+        return []
+    axes = pools[0][0].arm.labels
+    return [
+        axis
+        for axis in axes
+        if all(len({node.arm.labels[axis] for node in nodes}) == 1 for nodes in pools)
+    ]
 
 
 def _write_exposures(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:

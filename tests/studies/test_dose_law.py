@@ -59,6 +59,7 @@ def made_run(name: str, sweep: dict[str, list], *, off: float = 0.0, **settings)
             {
                 "seed": seed, "example_id": f"e{at}", "dataset": "texts", "group": str(at),
                 "side": "member" if count else "nonmember", "split": "tune" if at < 5 else "test",
+                "text": "",
             }
             for seed, copies in dealt.items()
             for at, count in enumerate(copies)

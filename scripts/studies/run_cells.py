@@ -146,13 +146,15 @@ def frame_rows(frame: pd.DataFrame) -> Rows:
     )
 
 
-def scored_frame(run: Run, arm: SizedArm, detector: str) -> pd.DataFrame:
+def scored_frame(
+    run: Run, arm: SizedArm, detector: str, *, selection: str = "default"
+) -> pd.DataFrame:
     """Return the test rows of an arm by seed: their scores, copies, and lengths in characters.
 
     Raises:
         InputError: when the detector did not score it.
     """
-    place = {**arm.columns, "model": CONTAMINATED, "detector": detector, "selection": "default"}
+    place = {**arm.columns, "model": CONTAMINATED, "detector": detector, "selection": selection}
     scores = _where(run.scores, place).select(["seed", "example_id", "score"]).to_pandas()
     if scores.empty:
         names = run.scores["detector"].unique().to_pylist()

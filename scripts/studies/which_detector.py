@@ -2,7 +2,8 @@
 
 `python -m scripts.studies.which_detector runs/which-detector --into docs` prints, for each model:
 
-- the AUC of each detector minus that of `loss`, as one family of all detectors;
+- the AUC of each detector minus that of `loss`, and of `lira` if there are shadow models, each as
+  one family of all detectors;
 - the detectors that may be the best (Hsu 1984) for 1 to 2 copies, 4 to 8 copies, and each third of
   the texts of a dataset by length;
 - gains that newer methods report over a baseline, next to ours over the same baseline, as one
@@ -10,10 +11,10 @@
   published one.
 
 Numbers are of default settings on the `test` rows that all these detectors score, within each
-dataset, with the intervals of the report's comparisons (`analysis.factors.contrasts`). Gaps to LiRA
-and the best detectors of each dataset are in the report. With `--into`, the readings are written to
-`data/which-detector.csv`, and a picture of the differences to `images/which-detector-loss.png`.
-Takes a minute.
+dataset, with the intervals of the report's comparisons (`analysis.factors.contrasts`); gains that
+were published for tuned settings are compared with tuned settings. The best detectors of each
+dataset are in the report. With `--into`, the readings are written to `data/NAME.csv`, and a picture
+of the differences to `images/NAME-loss.png`, after the run's name. Takes half a minute.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.factors.contrasts import best_set, contrasts
@@ -33,6 +35,7 @@ from analysis.page.drawing.picture import picture, png_bytes, svg_file
 from analysis.unit import DIFFERENCE, POINTS
 from scripts.studies.dose_law import Line, write_csv
 from scripts.studies.run_cells import (
+    CONTAMINATED,
     SizedArm,
     frame_rows,
     read_arguments,
@@ -42,8 +45,12 @@ from scripts.studies.run_cells import (
 from spikein.api.finished_run import Run, load_run
 
 LOSS = "loss"
+LIRA = "lira"
 LEAST_SCORED = 0.9
 """A detector that scores a smaller share of the rows is left out."""
+
+
+TUNED = "tuned"
 
 
 class Gain(NamedTuple):
@@ -53,11 +60,13 @@ class Gain(NamedTuple):
     baseline: str
     published: float
     source: str
+    selection: str = "default"
+    """Of both settings."""
 
 
 GAINS = (
     Gain("min_k", "loss", 0.05, "Shi et al. 2024, Table 1: WikiMIA, average"),
-    Gain("surp", "min_k", 0.063, "Zhang and Wu 2024, Table 1: WikiMIA, six models, two lengths"),
+    Gain("surp", "min_k", 0.063, "Zhang and Wu 2024, Table 1: WikiMIA, mean of 12", TUNED),
     Gain("dc_pdd", "min_k", 0.027, "Zhang et al. 2024, Table 2: BookMIA, PatentMIA, WikiMIA"),
     Gain("min_k_plus_plus", "min_k", 0.035, "Zhang et al. 2024, Table 2: WikiMIA, four models"),
     Gain("gap_k", "min_k_plus_plus", 0.024, "arXiv 2601.19936: WikiMIA, three lengths"),
@@ -84,11 +93,13 @@ class ArmScores:
         }
 
 
-def read_scores(run: Run, arm: SizedArm, detectors: Sequence[str]) -> ArmScores:
+def read_scores(
+    run: Run, arm: SizedArm, detectors: Sequence[str], *, selection: str = "default"
+) -> ArmScores:
     """Return the rows of an arm that all detectors score, except for those that miss many."""
     columns = {}
     for name in detectors:
-        frame = scored_frame(run, arm, name)
+        frame = scored_frame(run, arm, name, selection=selection)
         if frame["score"].notna().mean() >= LEAST_SCORED:
             columns[name] = frame["score"].to_numpy(dtype=float)
     scored = np.all([np.isfinite(column) for column in columns.values()], axis=0)
@@ -140,18 +151,31 @@ def gain_verdict(gain: Gain, high: float) -> str:
     return "does not hold here" if high < gain.published / 2 else "not refuted"
 
 
-def arm_lines(arm: str, scored: ArmScores) -> Iterator[Line]:
-    """Yield the readings of one model."""
+def arm_lines(arm: str, scored: ArmScores, tuned: ArmScores | None = None) -> Iterator[Line]:
+    """Yield the readings of one model.
+
+    Args:
+        arm: its name.
+        scored: default settings.
+        tuned: the settings chosen on `tune` rows; None without.
+    """
     by_class = {name: scored.aucs(*masks) for name, masks in classes(scored.frame).items()}
-    aucs = by_class["all"]
-    for name, gap in gap_rows(aucs, LOSS).items():
-        yield ("Minus loss", arm, name, *_ends(gap))
-    for name, own in by_class.items():
-        for detector in may_be_best(own):
-            yield (f"May be the best: {name}", arm, detector, mean_auc(own[detector]), "", "")
-    gains = [gain for gain in GAINS if {gain.method, gain.baseline} <= aucs.keys()]
-    gain_gaps = contrasts([(aucs[gain.method], aucs[gain.baseline]) for gain in gains])
-    for gain, gap in zip(gains, gain_gaps, strict=True):
+    for versus in (name for name in (LOSS, LIRA) if name in scored.scores):
+        for name, gap in gap_rows(by_class["all"], versus).items():
+            yield (f"Minus {versus}", arm, name, *_ends(gap))
+    for name, aucs in by_class.items():
+        for detector in may_be_best(aucs):
+            yield (f"May be the best: {name}", arm, detector, mean_auc(aucs[detector]), "", "")
+    by_selection = {"default": by_class["all"]}
+    if tuned is not None:
+        by_selection[TUNED] = tuned.aucs(*classes(tuned.frame)["all"])
+    pairs = [
+        (gain, aucs[gain.method], aucs[gain.baseline])
+        for gain in GAINS
+        if {gain.method, gain.baseline} <= (aucs := by_selection.get(gain.selection, {})).keys()
+    ]
+    gaps = contrasts([(method, baseline) for _, method, baseline in pairs])
+    for (gain, *_), gap in zip(pairs, gaps, strict=True):
         verdict = gain_verdict(gain, gap["high"]) if "high" in gap else gap["reason"]
         published = f"published {DIFFERENCE.number(gain.published)} ({gain.source})"
         comparison = f"{gain.method} − {gain.baseline}: {published}: {verdict}"
@@ -182,18 +206,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the readings."""
     options = read_arguments(__doc__, arguments, detectors=())
     run = load_run(options.run)
-    detectors = options.detectors or run.scores["detector"].unique().to_pylist()
+    scores = run.scores.filter(pc.equal(run.scores["model"], CONTAMINATED))
+    detectors = options.detectors or scores["detector"].unique().to_pylist()
+    tuned = scores.filter(pc.equal(scores["selection"], TUNED))["detector"].unique().to_pylist()
     lines = [
         line
         for arm in sized_arms(run)
-        for line in arm_lines(arm.label, read_scores(run, arm, detectors))
+        for line in arm_lines(
+            arm.label,
+            read_scores(run, arm, detectors),
+            read_scores(run, arm, tuned, selection=TUNED) if tuned else None,
+        )
     ]
     for question, arm, comparison, *ends in lines:
         texts = [f"{end:+.3f}" if isinstance(end, float) else end for end in ends]
         print(f"{question}, {arm}, {comparison}: {' '.join(texts)}")
     if options.into is not None:
-        write_csv(options.into / "data" / "which-detector.csv", lines)
-        image = options.into / "images" / "which-detector-loss.png"
+        write_csv(options.into / "data" / f"{run.name}.csv", lines)
+        image = options.into / "images" / f"{run.name}-loss.png"
         image.write_bytes(draw_gaps(lines))
 
 

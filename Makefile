@@ -26,9 +26,9 @@ test: $(SETUP)
 test-quick: $(SETUP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not thorough"
 
-# All tests in one process, as timing asks; writes tests/not_quick.txt, and the slowest ten into docs/benchmarks.md.
+# All tests in one process, as timing requires; writes tests/not_quick.txt and prints the slowest ten.
 durations: $(SETUP)
-	$(BIN)/python -m pytest -p tests.costs
+	$(BIN)/python -m pytest -p tests.costs --durations=10
 
 # The documentation as pages, into site/. A warning is an error; nothing is loaded from a network.
 site: $(SETUP)

@@ -1,27 +1,23 @@
 """The costs of the tests: measured by `make durations`, read by `make test-quick`.
 
 `pytest -p tests.costs` runs as always and records each test: seconds (its fixtures included), and
-whether it started a process. When a whole run has ended, the slowest ten go into the benchmarks'
-page, and `tests/not_quick.txt` lists what `make test-quick` skips in addition to the tests marked
-`slow`: tests of more than `QUICK_SECONDS`, tests that share an expensive fixture, and
-tests that start a process. Under pytest-xdist each
+whether it started a process. When a whole run has ended, `tests/not_quick.txt` lists what
+`make test-quick` skips in addition to the tests marked `slow`: tests of more than `QUICK_SECONDS`,
+tests that share an expensive fixture, and tests that start a process. Under pytest-xdist each
 process records its own tests and hands them to the one that started it.
 """
 
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 LIST = Path(__file__).with_name("not_quick.txt")
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 QUICK_SECONDS = 0.05
 SHARED_SECONDS = 0.5
 """Shared fixtures may take longer unless all tests that use them would be skipped."""
@@ -30,8 +26,6 @@ HEAD = f"""\
 # What `make test-quick` skips in addition to tests marked slow; written by `make durations`.
 # Tests of more than {QUICK_SECONDS} s on two cores, with seconds; tests that start a process.
 """
-START = "<!-- from here on written by make durations -->"
-STOP = "<!-- up to here written by make durations -->"
 _STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
 
 
@@ -80,43 +74,9 @@ def list_of(costs: Mapping[str, Cost]) -> str:
     return HEAD + "".join(f"{line}\n" for line in lines)
 
 
-def slowest(costs: Mapping[str, Cost], *, taken: str, whole: float) -> str:
-    """The slowest ten as Markdown."""
-    rows = sorted(costs.items(), key=lambda item: -item[1].seconds)[:10]
-    lines = [
-        f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count toward the "
-        "first test that requires them.",
-        "",
-        "| seconds | test |",
-        "|---|---|",
-        *(
-            f"| {cost.seconds:.0f} | `{function_of(name)}`"
-            f"{' with ' + _code(name[len(function_of(name)) :]) if '[' in name else ''} |"
-            for name, cost in rows
-        ),
-    ]
-    return "\n".join(lines)
-
-
-def page_with(page: str, table: str) -> str:
-    """The benchmarks' page with another table of the slowest tests."""
-    before, _, after_start = page.partition(START)
-    _, _, after = after_start.partition(STOP)
-    return f"{before}{START}\n\n{table}\n\n{STOP}{after}"
-
-
-def _code(text: str) -> str:
-    plain = re.sub(r"[`|\\]", " ", text).strip()
-    return f"`{plain}`"
-
-
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Record started processes; an audit hook cannot be removed."""
-    config.stash[_BEGAN] = time.perf_counter()
     sys.addaudithook(lambda event, _: _started.append(event) if event in _STARTS else None)
-
-
-_BEGAN = pytest.StashKey[float]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -164,7 +124,7 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write both files if the whole suite was run."""
+    """Write the list if the whole suite was run."""
     for nodeid, names in _asked.items():
         _costs[nodeid].shared = sum(_fixtures.get(name, 0.0) for name in names)
     output = getattr(session.config, "workeroutput", None)
@@ -173,9 +133,4 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     if session.testscollected != len(_costs) or session.config.option.markexpr:
         return
-    whole = time.perf_counter() - session.config.stash[_BEGAN]
-    processes = getattr(session.config.option, "numprocesses", None) or 1
-    taken = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, {processes} processes"
     LIST.write_text(list_of(_costs), encoding="utf-8")
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page_with(page, slowest(_costs, taken=taken, whole=whole)), encoding="utf-8")

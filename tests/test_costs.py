@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.costs import LIST, MARK, PAGE, Cost, list_of, listed, page_with, slowest
+from tests.costs import LIST, MARK, Cost, list_of, listed
 from tests.processes import python
 from tests.test_documents import REPOSITORY, functions
 
@@ -39,16 +39,6 @@ def test_expensive_tests_and_tests_with_processes_are_listed():
     }
 
 
-def test_page_lists_the_slowest_tests_once():
-    table = slowest(COSTS, taken="today", whole=600)
-    assert table.splitlines()[4] == "| 80 | `tests/a.py::test_slow` |"
-    assert table.splitlines()[5] == "| 1 | `tests/a.py::test_fast` with `[2]` |"
-    page = page_with(page_with(PAGE.read_text(encoding="utf-8"), "old"), table)
-    assert page.count(table) == 1
-    assert "\nold\n" not in page
-    assert page_with(page, table) == page
-
-
 @pytest.mark.parametrize("processes", [0, 2])
 def test_recorded_run_measures_seconds_and_processes(tmp_path: Path, processes: int):
     (tmp_path / "test_it.py").write_text(
@@ -65,17 +55,15 @@ def test_recorded_run_measures_seconds_and_processes(tmp_path: Path, processes: 
     (tmp_path / "recorder.py").write_text(
         "from pathlib import Path\n"
         "import tests.costs as costs\n"
-        "costs.LIST, costs.PAGE = Path('list').resolve(), Path('page').resolve()\n"
+        "costs.LIST = Path('list').resolve()\n"
         "pytest_plugins = ['tests.costs']\n"
     )
-    (tmp_path / "page").write_text("")
     options = ("-q", "-p", "no:cacheprovider", "-p", "recorder", "-n", processes)
     done = python("-m", "pytest", *options, "test_it.py", folder=tmp_path, path=(tmp_path,))
     assert done.returncode == 0, done.stdout
     named = listed((tmp_path / "list").read_text())
     listed_tests = ("test_long", "test_process", "test_first", "test_second")
     assert set(named) == {f"test_it.py::{name}" for name in listed_tests}
-    assert "test_it.py::test_long" in (tmp_path / "page").read_text()
 
 
 def test_the_listed_tests_carry_the_marker(request):

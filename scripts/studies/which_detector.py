@@ -46,11 +46,9 @@ from spikein.api.finished_run import Run, load_run
 
 LOSS = "loss"
 LIRA = "lira"
+TUNED = "tuned"
 LEAST_SCORED = 0.9
 """A detector that scores a smaller share of the rows is left out."""
-
-
-TUNED = "tuned"
 
 
 class Gain(NamedTuple):
@@ -166,16 +164,21 @@ def arm_lines(arm: str, scored: ArmScores, tuned: ArmScores | None = None) -> It
     for name, aucs in by_class.items():
         for detector in may_be_best(aucs):
             yield (f"May be the best: {name}", arm, detector, mean_auc(aucs[detector]), "", "")
-    by_selection = {"default": by_class["all"]}
+    by_selection = {"default": by_class["all"], TUNED: {}}
     if tuned is not None:
         by_selection[TUNED] = tuned.aucs(*classes(tuned.frame)["all"])
-    pairs = [
-        (gain, aucs[gain.method], aucs[gain.baseline])
+    measured = [
+        gain
         for gain in GAINS
-        if {gain.method, gain.baseline} <= (aucs := by_selection.get(gain.selection, {})).keys()
+        if {gain.method, gain.baseline} <= by_selection[gain.selection].keys()
     ]
-    gaps = contrasts([(method, baseline) for _, method, baseline in pairs])
-    for (gain, *_), gap in zip(pairs, gaps, strict=True):
+    gaps = contrasts(
+        [
+            (by_selection[gain.selection][gain.method], by_selection[gain.selection][gain.baseline])
+            for gain in measured
+        ]
+    )
+    for gain, gap in zip(measured, gaps, strict=True):
         verdict = gain_verdict(gain, gap["high"]) if "high" in gap else gap["reason"]
         published = f"published {DIFFERENCE.number(gain.published)} ({gain.source})"
         comparison = f"{gain.method} − {gain.baseline}: {published}: {verdict}"

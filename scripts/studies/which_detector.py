@@ -80,6 +80,8 @@ class ArmScores:
     """Rows as `scored_frame` returns them."""
     scores: Mapping[str, Floats]
     """By detector."""
+    left_out: Mapping[str, float]
+    """The share of rows that each detector scores that is left out."""
 
     def aucs(self, members: Mask, compared: Mask) -> dict[str, Numbers]:
         """Return the AUC of some members by detector, against the non-members that are compared."""
@@ -95,15 +97,19 @@ def read_scores(
     run: Run, arm: SizedArm, detectors: Sequence[str], *, selection: str = "default"
 ) -> ArmScores:
     """Return the rows of an arm that all detectors score, except for those that miss many."""
-    columns = {}
+    columns, left_out = {}, {}
     for name in detectors:
         frame = scored_frame(run, arm, name, selection=selection)
-        if frame["score"].notna().mean() >= LEAST_SCORED:
+        share = float(frame["score"].notna().mean())
+        if share >= LEAST_SCORED:
             columns[name] = frame["score"].to_numpy(dtype=float)
+        else:
+            left_out[name] = share
     scored = np.all([np.isfinite(column) for column in columns.values()], axis=0)
     return ArmScores(
         frame=frame[scored].reset_index(drop=True),
         scores={name: column[scored] for name, column in columns.items()},
+        left_out=left_out,
     )
 
 
@@ -157,6 +163,8 @@ def arm_lines(arm: str, scored: ArmScores, tuned: ArmScores | None = None) -> It
         scored: default settings.
         tuned: the settings chosen on `tune` rows; None without.
     """
+    for name, share in scored.left_out.items():
+        yield ("Left out: share of rows scored", arm, name, share, "", "")
     by_class = {name: scored.aucs(*masks) for name, masks in classes(scored.frame).items()}
     for versus in (name for name in (LOSS, LIRA) if name in scored.scores):
         for name, gap in gap_rows(by_class["all"], versus).items():
